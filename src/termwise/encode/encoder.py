@@ -1,0 +1,143 @@
+"""From typed columns to the matrix that kernels read, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from termwise.encode.flow import Flow, Step, fit_flow
+from termwise.encode.scale import Array, Standardise
+from termwise.errors import ModelFileError, UnknownLevelError
+from termwise.table import Column, Schema, Table, level_text
+from termwise.table.cells import Level
+
+
+@dataclass(frozen=True)
+class NumberEncoder:
+    """A number through its flow."""
+
+    flow: Flow
+
+    def forward(self, values: np.ndarray) -> Array:
+        """Encode; NaN stays NaN."""
+        return self.flow.forward(values)
+
+    def inverse(self, z: Array) -> Array:
+        """Decode to the units of the table."""
+        return self.flow.inverse(z)
+
+    def followed_by(self, steps: tuple[Step, ...]) -> NumberEncoder:
+        """The same with more steps behind it."""
+        return NumberEncoder(replace(self.flow, steps=(*self.flow.steps, *steps)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {"kind": "number", "flow": self.flow.to_dict()}
+
+
+@dataclass(frozen=True)
+class LevelEncoder:
+    """A level to its code 0 .. L-1, the position among the sorted levels."""
+
+    name: str
+    levels: tuple[Level, ...]
+    unknown: str
+
+    def forward(self, values: np.ndarray) -> Array:
+        """Encode; missing cells and, if they are marginalised, unknown levels become NaN."""
+        codes = {level: float(code) for code, level in enumerate(self.levels)}
+        if self.unknown == "error":
+            for row, value in enumerate(values):
+                if value is not None and value not in codes:
+                    raise UnknownLevelError(
+                        f"column {self.name!r} has level {level_text(value)!r} in row {row}, not seen in fit; "
+                        "use unknown='marginalise' or leave the row out"
+                    )
+        return np.array([codes.get(value, np.nan) for value in values], dtype=np.float64)
+
+    def inverse(self, z: Array) -> np.ndarray:
+        """Decode to levels."""
+        found = [None if np.isnan(code) else self.levels[int(code)] for code in z]
+        return np.array(found, dtype=object)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {"kind": "level", "name": self.name, "levels": list(self.levels), "unknown": self.unknown}
+
+
+ColumnEncoder = NumberEncoder | LevelEncoder
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """All columns that vary; a column with one value has no effect and is left out."""
+
+    schema: Schema
+    active: tuple[int, ...]
+    columns: tuple[ColumnEncoder, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns that are encoded."""
+        return tuple(self.schema.names[i] for i in self.active)
+
+    def transform(self, table: Table, *, owner: str = "the model") -> Array:
+        """The encoded rows, (n, active columns), with NaN for what is missing or not known."""
+        matched = self.schema.check(table, owner=owner)
+        X = np.empty((matched.n_rows, len(self.active)))
+        for position, (i, encoder) in enumerate(zip(self.active, self.columns, strict=True)):
+            X[:, position] = encoder.forward(matched.columns[i])
+        return X
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {
+            "schema": self.schema.to_dict(),
+            "active": list(self.active),
+            "columns": [column.to_dict() for column in self.columns],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Encoder:
+        """Read what `to_dict` wrote."""
+        columns = tuple(_column_from_dict(column) for column in data["columns"])
+        return cls(Schema.from_dict(data["schema"]), tuple(int(i) for i in data["active"]), columns)
+
+
+def _column_from_dict(data: Mapping[str, Any]) -> ColumnEncoder:
+    if data["kind"] == "number":
+        return NumberEncoder(Flow.from_dict(data["flow"]))
+    if data["kind"] == "level":
+        levels = tuple(float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in data["levels"])
+        return LevelEncoder(str(data["name"]), levels, str(data["unknown"]))
+    raise ModelFileError(f"the model file has a column encoder of kind {data['kind']!r}, which is not known")
+
+
+def fit_encoder(schema: Schema, table: Table, *, flow: bool, unknown: str) -> Encoder:
+    """Fit the encoding of every column that varies; `flow` bends numbers towards the normal."""
+    active, columns = [], []
+    for i, (column, values) in enumerate(zip(schema.columns, table.columns, strict=True)):
+        encoder = _fit_column(column, values, flow=flow, unknown=unknown)
+        if encoder is not None:
+            active.append(i)
+            columns.append(encoder)
+    return Encoder(schema, tuple(active), tuple(columns))
+
+
+def _fit_column(column: Column, values: np.ndarray, *, flow: bool, unknown: str) -> ColumnEncoder | None:
+    if column.is_discrete:
+        return LevelEncoder(column.name, column.levels, unknown) if len(column.levels) > 1 else None
+    known = values[~np.isnan(values)]
+    if known.size == 0 or np.min(known) == np.max(known):
+        return None
+    return NumberEncoder(fit_flow(known, log=False) if flow else plain_flow(known))
+
+
+def plain_flow(x: Array) -> Flow:
+    """Standardising only, as a flow without steps."""
+    units = Standardise.fit(x)
+    s = units.forward(x)
+    return Flow(units, (), float(np.min(s)), float(np.max(s)), 0.5)

@@ -1,0 +1,47 @@
+"""Errors and warnings with a name; each message says what was found, what was expected and what to do."""
+
+from __future__ import annotations
+
+
+class TermwiseError(Exception):
+    """Any error that Termwise raises on purpose."""
+
+
+class TableError(TermwiseError, ValueError):
+    """A table that cannot be read: no rows, ragged rows, duplicate names, infinite values, ..."""
+
+
+class CellError(TableError, TypeError):
+    """A cell that is neither a number, a text, a truth value nor a date."""
+
+
+class SchemaError(TermwiseError, ValueError):
+    """A table whose columns are not those that were fitted: missing, too many, or of another type."""
+
+
+class UnknownLevelError(TermwiseError, ValueError):
+    """A level of a categorical column that was not seen in fit."""
+
+
+class TargetError(TermwiseError, ValueError):
+    """A target that cannot be fitted: not there, missing values, infinite, constant, not a number."""
+
+
+class ModelFileError(TermwiseError, ValueError):
+    """A model file that is truncated, changed, or not a model file at all."""
+
+
+class NumericalError(TermwiseError, ValueError):
+    """A computation that failed in floating point, such as a matrix that is not positive definite."""
+
+
+class TermError(TermwiseError, ValueError):
+    """A term that the model does not have."""
+
+
+class OptionError(TermwiseError, ValueError):
+    """An argument of a constructor, a function or a command that is not valid."""
+
+
+class TermwiseWarning(UserWarning):
+    """Something that worked, but probably not as the user meant it."""

@@ -1,0 +1,269 @@
+"""What all additive regressors share: the way of the data from a table to a posterior and its terms."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from termwise.encode.encoder import Encoder, NumberEncoder, fit_encoder
+from termwise.encode.scale import Standardise
+from termwise.errors import OptionError, TableError, TermError
+from termwise.estimators.columns import ColumnPlan, plan_columns
+from termwise.estimators.options import (
+    KERNELS,
+    MOST_ROWS,
+    checked_target,
+    measure_of_columns,
+    one_of,
+    whole_number,
+)
+from termwise.estimators.ranked import Ranked, ranked_terms
+from termwise.explain.effects import effect
+from termwise.explain.explanation import Explanation, LocalExplanation
+from termwise.explain.terms import Term
+from termwise.inference.exact import Model
+from termwise.inference.fit import Fit, FitOptions, fit_exact
+from termwise.inference.orders import Orders
+from termwise.inference.progress import monitor_for
+from termwise.measures.base import Array
+from termwise.table import Schema, read_table
+
+LEADING = 6  # terms drawn by default
+
+
+class AdditiveRegressor(RegressorMixin, BaseEstimator):
+    """Abstract: a Gaussian process that is a sum of terms. Subclasses say which kernel and which orders."""
+
+    kernel: str
+    categorical: Any
+    inference: str
+    n_restarts: int
+    unknown: str
+    progress: Any
+    random_state: Any
+    n_jobs: int | None
+
+    @abstractmethod
+    def _orders(self, n_columns: int) -> Orders:
+        """The order variances that are learned."""
+
+    @abstractmethod
+    def _plan(self, names: tuple[str, ...]) -> ColumnPlan:
+        """What is asked of the columns."""
+
+    @abstractmethod
+    def _uses_flow(self) -> bool:
+        """Whether numbers are bent towards the normal before anything else."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a table and a target; any frame, numpy array or list of rows.
+
+        Strings, booleans and categories are levels; empty cells are marginalised. Writes the attributes
+        `encoder_`, `posterior_`, `fit_result_`, `objective_`, `columns_` (what was chosen for each column).
+        """
+        self._check_options()
+        table = read_table(X)
+        target = checked_target(y, table.n_rows)
+        if table.n_rows > MOST_ROWS:
+            raise TableError(
+                f"the table has {table.n_rows} rows; exact inference takes up to {MOST_ROWS}: fit a sample of the rows"
+            )
+        schema = Schema.infer(table, categorical=self.categorical)
+        table = schema.check(table, owner=type(self).__name__)
+        encoder = fit_encoder(schema, table, flow=self._uses_flow(), unknown=self.unknown)
+        if not encoder.columns:
+            raise TableError("no column of the table varies; there is nothing to learn the target from")
+        encoded = encoder.transform(table)
+        scale = Standardise.fit(target)
+        standard = scale.forward(target)
+        columns, choices = plan_columns(encoder, encoded, standard, self._plan(encoder.names))
+        options = FitOptions(n_starts=self.n_restarts, n_jobs=self.n_jobs)
+        rng = np.random.default_rng(_seed(self.random_state))
+        model = Model(columns, self._orders(len(columns)))
+        found = fit_exact(model, encoded, standard, options, rng, monitor_for(self.progress))
+        self._keep(found, _learned(encoder, found), scale)
+        self.columns_ = choices
+        return self
+
+    def _keep(self, found: Fit, encoder: Encoder, scale: Standardise) -> None:
+        self.encoder_, self.posterior_, self.target_scale_ = encoder, found.posterior, scale
+        self.fit_result_, self.objective_ = found.result, found.result.objective
+        self.n_features_in_ = len(encoder.schema)
+        if encoder.schema.named:
+            self.feature_names_in_ = np.array(encoder.schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_options(self) -> None:
+        one_of("kernel", self.kernel, tuple(KERNELS))
+        one_of("inference", self.inference, ("auto", "exact"))
+        one_of("unknown", self.unknown, ("marginalise", "error"))
+        whole_number("n_restarts", self.n_restarts, at_least=1)
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, (int, np.integer)) or self.n_jobs == 0):
+            raise OptionError(f"n_jobs is {self.n_jobs!r}; use None, a positive whole number, or -1 for all cores")
+
+    def _encode(self, X: Any) -> Array:
+        check_is_fitted(self, "posterior_")
+        return self.encoder_.transform(read_table(X), owner=type(self).__name__)
+
+    def predict(self, X: Any, *, return_std: bool = False) -> Any:
+        """The mean for each row, and with return_std the standard deviation of a new observation there.
+
+        Both in the units of the target. Columns are matched by name; a missing cell or an unseen level
+        leaves out the terms that need it, and adds their variance.
+        """
+        encoded = self._encode(X)
+        mean = self.target_scale_.inverse(self.posterior_.mean(encoded))
+        if not return_std:
+            return mean
+        variance = self.posterior_.variance(encoded) + self.posterior_.noise
+        return mean, self.target_scale_.scale * np.sqrt(variance)
+
+    def log_predictive_density(self, X: Any, y: Any) -> Array:
+        """log p(y | x) for each row, in the units of the target."""
+        mean, std = self.predict(X, return_std=True)
+        target = np.asarray(y, dtype=np.float64)
+        if target.shape != mean.shape:
+            raise OptionError(f"y has shape {target.shape}; pass one number for each of the {mean.size} rows")
+        value: Array = -0.5 * np.log(2.0 * np.pi) - np.log(std) - 0.5 * ((target - mean) / std) ** 2
+        return value
+
+    @property
+    def constant_(self) -> float:
+        """The part of every prediction that no feature moves."""
+        check_is_fitted(self, "posterior_")
+        nothing = np.full((1, len(self.encoder_.columns)), np.nan)
+        return float(self.target_scale_.inverse(self.posterior_.term_mean((), nothing))[0])
+
+    def predict_terms(self, X: Any, *, return_std: bool = False) -> Any:
+        """What each term adds for each row: constant_ + the sum of a row = predict.
+
+        One column for each of `terms_`, in that order; a pandas or polars frame with the names of the terms
+        if X is one, otherwise an array. With return_std also the standard deviation of each term.
+        """
+        encoded = self._encode(X)
+        terms = self._complete_terms()
+        columns = [term.columns for term in terms]
+        mean = self.target_scale_.scale * self.posterior_.term_means(columns, encoded)
+        names = [term.name for term in terms]
+        if not return_std:
+            return _like(X, mean, names)
+        variances = [self.posterior_.term_variance(term, encoded) for term in columns]
+        std = self.target_scale_.scale * np.sqrt(np.array(variances).reshape(len(columns), -1).T)
+        return _like(X, mean, names), _like(X, std, names)
+
+    def _complete_terms(self) -> tuple[Term, ...]:
+        ranked = self._ranked()
+        if not ranked.complete:
+            raise TermError(
+                "the model has too many terms to list them all; use a smaller max_order, or prune() it first"
+            )
+        return ranked.terms
+
+    def _ranked(self) -> Ranked:
+        """The terms by share, computed when first asked for and kept as long as the posterior is the same."""
+        check_is_fitted(self, "posterior_")
+        cached = self.__dict__.get("_ranked_cache")
+        if cached is None or cached[0] is not self.posterior_:
+            rng = np.random.default_rng(_seed(self.random_state))
+            cached = (self.posterior_, ranked_terms(self.posterior_, self.encoder_.names, rng))
+            self._ranked_cache = cached
+        ranked: Ranked = cached[1]
+        return ranked
+
+    @property
+    def terms_(self) -> list[Term]:
+        """All terms, the one with the largest share first."""
+        return list(self._ranked().terms)
+
+    @property
+    def sobol_(self) -> np.ndarray:
+        """Structured table: term, order, share of the explained variance, and its 5 % and 95 % points."""
+        return self._ranked().table
+
+    @property
+    def order_shares_(self) -> Array:
+        """The share of the explained variance that each order 1, 2, .. has."""
+        return self._ranked().order_shares
+
+    def prune(self, threshold: float = 0.01) -> Self:
+        """A fitted copy that predicts with the constant and the terms whose share is at least the threshold."""
+        if not isinstance(threshold, (int, float)) or not 0.0 <= threshold <= 1.0:
+            raise OptionError(f"threshold is {threshold!r}; use a share between 0 and 1")
+        ranked = self._ranked()
+        kept = tuple(
+            term.columns
+            for term, share in zip(ranked.terms, ranked.table["share"], strict=True)
+            if share >= threshold
+        )
+        pruned = copy.copy(self)
+        pruned.posterior_ = replace(self.posterior_, terms=((), *kept))
+        pruned.__dict__.pop("_ranked_cache", None)
+        return pruned
+
+    def explain(self, X: Any = None, *, n_terms: int = LEADING) -> Explanation | LocalExplanation:
+        """The model in plain data: ranked terms and effects; with rows, what each term adds to each of them."""
+        if X is not None:
+            return self._explain_rows(X)
+        ranked = self._ranked()
+        drawn = [term for term in ranked.terms if term.order <= 2][:n_terms]
+        scale = self.target_scale_.scale
+        effects = tuple(effect(self.posterior_, self.encoder_, term, scale) for term in drawn)
+        return Explanation(ranked.table, ranked.order_shares, effects)
+
+    def _explain_rows(self, X: Any) -> LocalExplanation:
+        encoded = self._encode(X)
+        terms = self._complete_terms()
+        scale = self.target_scale_.scale
+        means = scale * self.posterior_.term_means([term.columns for term in terms], encoded)
+        variances = [self.posterior_.term_variance(term.columns, encoded) for term in terms]
+        std = scale * np.sqrt(np.array(variances).reshape(len(terms), -1).T)
+        predictions = self.target_scale_.inverse(self.posterior_.mean(encoded))
+        return LocalExplanation(tuple(t.name for t in terms), self.constant_, means, std, predictions)
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what tables are taken: missing cells, strings and categories too."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def __getstate__(self) -> Any:
+        """Leave out what can be computed again."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_ranked_cache"}
+
+
+def _learned(encoder: Encoder, found: Fit) -> Encoder:
+    """The encoder with what the evidence has taught about each column behind it."""
+    parts = found.model.by_column(found.theta)
+    columns = [
+        column.followed_by(trained.steps(theta)) if isinstance(column, NumberEncoder) else column
+        for column, trained, theta in zip(encoder.columns, found.model.columns, parts, strict=True)
+    ]
+    return replace(encoder, columns=tuple(columns))
+
+
+def _seed(random_state: Any) -> Any:
+    """A seed for NumPy's generators from what scikit-learn allows as random_state."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    return 0 if random_state is None else random_state
+
+
+def _like(X: Any, values: Array, names: list[str]) -> Any:
+    """The values as a frame of the same library as X, if X is a frame."""
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(X, eager_only=True)
+    except TypeError:
+        return values
+    columns = {name: values[:, i] for i, name in enumerate(names)}
+    return nw.from_dict(columns, backend=frame.implementation).to_native()

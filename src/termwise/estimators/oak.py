@@ -1,0 +1,93 @@
+"""Regression with the orthogonal additive kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from termwise.estimators.base import AdditiveRegressor
+from termwise.estimators.columns import ColumnPlan
+from termwise.estimators.options import KERNELS, measure_of_columns, one_of, whole_number
+from termwise.inference.orders import EachOrder, Orders
+
+FLOWS = ("learned", "fixed", None)
+
+
+class OAKRegressor(AdditiveRegressor):
+    """A sum of functions of one, two, .. features, each orthogonal to all simpler ones. OAK (2022).
+
+    Parameters
+    ----------
+    max_order : int or None, default 3
+        The most features in one term; None for all.
+    kernel : {"matern52", "matern32", "matern12", "se"}
+        How smooth the functions are. On the benchmark tables "matern52" had the highest evidence and the
+        best calibrated predictions.
+    measure : {"auto", "normal", "mixture", "uniform", "empirical"} or dict by column
+        The distribution of a column under which terms are orthogonal.
+    flow : {"learned", "fixed", None}
+        How numbers are encoded: bent towards the normal and then further as the evidence asks; bent towards
+        the normal only; or standardised only.
+    normalise : bool, default True
+        Divide a constrained kernel by its mean variance and learn a relevance for each column; False is the
+        form of the paper, in which only a long lengthscale turns a column off.
+    categorical : "auto" or list of names or positions
+        Columns whose numbers are labels. Strings, booleans and categories are found by themselves.
+    inference : {"auto", "exact"}
+    n_restarts : int, default 2
+        How many starting points are tried; from the third on they are random.
+    unknown : {"marginalise", "error"}
+        What to do with a level not seen in fit.
+    progress : bool or callable
+        Write the progress of long fits to stderr, or call with a `Progress`.
+    random_state : int, RandomState or None
+        None is a fixed seed: the same table gives the same model.
+    n_jobs : int or None
+        Starts that run side by side; None chooses by the size of the table.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_order: int | None = 3,
+        kernel: str = "matern52",
+        measure: Any = "auto",
+        flow: str | None = "learned",
+        normalise: bool = True,
+        categorical: Any = "auto",
+        inference: str = "auto",
+        n_restarts: int = 2,
+        unknown: str = "marginalise",
+        progress: Any = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.max_order = max_order
+        self.kernel = kernel
+        self.measure = measure
+        self.flow = flow
+        self.normalise = normalise
+        self.categorical = categorical
+        self.inference = inference
+        self.n_restarts = n_restarts
+        self.unknown = unknown
+        self.progress = progress
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        one_of("flow", self.flow, FLOWS)
+        one_of("normalise", self.normalise, (True, False))
+        if self.max_order is not None:
+            whole_number("max_order", self.max_order, at_least=1)
+
+    def _orders(self, n_columns: int) -> Orders:
+        order = n_columns if self.max_order is None else min(self.max_order, n_columns)
+        return EachOrder(tuple(range(order + 1)))
+
+    def _plan(self, names: tuple[str, ...]) -> ColumnPlan:
+        measures = measure_of_columns(self.measure, names)
+        return ColumnPlan(KERNELS[self.kernel], measures, True, self.flow == "learned", self.normalise)
+
+    def _uses_flow(self) -> bool:
+        return self.flow is not None

@@ -1,0 +1,76 @@
+"""Checking the arguments of estimators, with a remedy in every message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from termwise.errors import OptionError, TargetError
+from termwise.kernels.column import Stationary
+from termwise.kernels.matern import Matern12, Matern32, Matern52
+from termwise.kernels.squared_exponential import SquaredExponential
+from termwise.measures.base import Array
+
+KERNELS: dict[str, type[Stationary]] = {
+    kernel.name: kernel for kernel in (SquaredExponential, Matern12, Matern32, Matern52)
+}
+MEASURES = ("auto", "normal", "mixture", "uniform", "empirical")
+MOST_ROWS = 20_000
+
+
+def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
+    """The value, or an error that lists what is allowed."""
+    if not any(value is option or (type(value) is type(option) and value == option) for option in allowed):
+        raise OptionError(f"{name} is {value!r}; use one of {', '.join(map(repr, allowed))}")
+    return value
+
+
+def whole_number(name: str, value: Any, *, at_least: int) -> int:
+    """The value as an int, or an error."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
+        raise OptionError(f"{name} is {value!r}; use a whole number, at least {at_least}")
+    return int(value)
+
+
+def measure_of_columns(measure: Any, names: Sequence[str]) -> list[str]:
+    """The asked kind of measure for each column: one word for all, or a dict by name."""
+    if isinstance(measure, Mapping):
+        unknown = [str(name) for name in measure if name not in names]
+        if unknown:
+            raise OptionError(f"measure names columns that are not there: {', '.join(unknown)}; use {list(names)}")
+        return [one_of(f"measure of {name!r}", measure.get(name, "auto"), MEASURES) for name in names]
+    return [one_of("measure", measure, MEASURES)] * len(names)
+
+
+def checked_target(y: Any, n_rows: int) -> Array:
+    """The target as finite floats, one for each row, not all the same."""
+    if y is None:
+        raise TargetError("requires y to be passed, but the target y is None; pass one number for each row")
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise TargetError(f"y has shape {values.shape}; bad input shape, pass one number for each row")
+    if np.iscomplexobj(values):
+        raise TargetError("Complex data not supported: the target has complex numbers; pass real ones")
+    try:
+        values = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TargetError(f"the target is not made of numbers ({error}); pass one number for each row") from None
+    if values.size != n_rows:
+        raise TargetError(
+            f"the table has {n_rows} rows and the target {values.size}; inconsistent numbers of samples"
+        )
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        what = "NaN" if np.isnan(values[bad[0]]) else "infinity"
+        raise TargetError(
+            f"the target contains {what} in row {bad[0]} ({bad.size} such rows); leave those rows out"
+        )
+    if values.size == 1:
+        raise TargetError("the table has 1 sample, a single row; at least two rows are needed to learn anything")
+    if np.min(values) == np.max(values):
+        raise TargetError(f"the target is {values[0]:g} in every row; there is nothing to explain")
+    return values

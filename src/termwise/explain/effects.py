@@ -1,0 +1,56 @@
+"""The effect of one term on a grid, in the units of the table and of the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from termwise.encode.encoder import Encoder, LevelEncoder
+from termwise.explain.terms import Term
+from termwise.measures.base import Array
+from termwise.posterior.posterior import Posterior
+
+GRID_1D, GRID_2D = 101, 33
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """Mean and standard deviation of a term on a grid.
+
+    `axes` has the grid values of each feature, in the order of the term; `mean` and `std` have one axis for
+    each feature. `rows` are the training values of each feature.
+    """
+
+    term: Term
+    axes: tuple[np.ndarray, ...]
+    mean: Array
+    std: Array
+    rows: tuple[np.ndarray, ...]
+
+
+def effect(posterior: Posterior, encoder: Encoder, term: Term, scale: float) -> Effect:
+    """Evaluate a term on a grid over the training range (all levels of a column of levels)."""
+    axes_encoded, axes = [], []
+    for d in term.columns:
+        z = _grid(encoder, posterior.centres[:, d], d, GRID_1D if term.order == 1 else GRID_2D)
+        axes_encoded.append(z)
+        axes.append(encoder.columns[d].inverse(z))
+    mesh = np.meshgrid(*axes_encoded, indexing="ij")
+    X = np.full((mesh[0].size, len(encoder.columns)), np.nan)
+    for d, values in zip(term.columns, mesh, strict=True):
+        X[:, d] = values.ravel()
+    mean = scale * posterior.term_mean(term.columns, X).reshape(mesh[0].shape)
+    std = scale * np.sqrt(posterior.term_variance(term.columns, X)).reshape(mesh[0].shape)
+    rows = tuple(encoder.columns[d].inverse(posterior.centres[:, d]) for d in term.columns)
+    return Effect(term, tuple(axes), mean, std, rows)
+
+
+def _grid(encoder: Encoder, centres: Array, d: int, size: int) -> Array:
+    """An even grid in the units of the table, encoded; or every level."""
+    column = encoder.columns[d]
+    if isinstance(column, LevelEncoder):
+        return np.arange(float(len(column.levels)))
+    known = centres[~np.isnan(centres)]
+    low, high = column.inverse(np.array([np.min(known), np.max(known)]))
+    return column.forward(np.linspace(low, high, size))

@@ -1,0 +1,80 @@
+"""An explanation: plain data about a model, or about its predictions for some rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from termwise.errors import OptionError
+from termwise.explain.effects import Effect
+from termwise.measures.base import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The ranked terms of a model, their shares, and the effects of the leading ones."""
+
+    sobol: np.ndarray
+    order_shares: Array
+    effects: tuple[Effect, ...]
+
+    def frame(self) -> Any:
+        """The ranked terms as a pandas data frame."""
+        return _frame({name: self.sobol[name] for name in self.sobol.dtype.names or ()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that JSON can write; NaN becomes None."""
+        rows = [
+            {name: _plain(row[name]) for name in self.sobol.dtype.names or ()} for row in self.sobol
+        ]
+        return {"terms": rows, "order_shares": [_plain(share) for share in self.order_shares]}
+
+    def plot(self, **style: Any) -> Any:
+        """Draw the effects of the leading terms; returns a matplotlib figure."""
+        from termwise.display.effects import EffectsDisplay
+
+        return EffectsDisplay(self).plot(**style).figure_
+
+
+@dataclass(frozen=True, eq=False)
+class LocalExplanation:
+    """What each term adds to the prediction of each row: prediction = constant + sum of the terms."""
+
+    terms: tuple[str, ...]
+    constant: float
+    contributions: Array
+    std: Array
+    predictions: Array
+
+    def frame(self) -> Any:
+        """One row of the data frame for each row explained, one column for each term."""
+        columns = {name: self.contributions[:, i] for i, name in enumerate(self.terms)}
+        constant = np.full(self.predictions.size, self.constant)
+        return _frame({"prediction": self.predictions, "constant": constant, **columns})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that JSON can write."""
+        rows = [
+            {
+                "prediction": float(prediction),
+                "terms": {n: float(v) for n, v in zip(self.terms, values, strict=True)},
+            }
+            for prediction, values in zip(self.predictions, self.contributions, strict=True)
+        ]
+        return {"constant": self.constant, "rows": rows}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (float, np.floating)):
+        return None if np.isnan(value) else float(value)
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def _frame(columns: dict[str, np.ndarray]) -> Any:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise OptionError("frame() needs pandas; install it, or use to_dict()") from None
+    return pd.DataFrame(columns)

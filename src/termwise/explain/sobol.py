@@ -1,0 +1,104 @@
+"""Sobol indices: the share of the explained variance that each term has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from termwise.kernels.additive import AdditiveKernel, Subset
+from termwise.kernels.fused.loops import symmetric_polynomials
+from termwise.kernels.fused.shares import add_terms
+from termwise.measures.base import Array
+from termwise.posterior.posterior import Posterior
+
+TILE = 64  # centres on each side of a tile; its matrices stay in the second-level cache
+MOST_TERMS = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class TermVariances:
+    """Variance of the posterior mean of every listed term, and of every order, listed or not."""
+
+    terms: tuple[Subset, ...]
+    variances: Array
+    by_order: Array
+
+    @property
+    def total(self) -> float:
+        """The variance that all terms explain."""
+        return float(np.sum(self.by_order[1:]))
+
+
+def term_variances(posterior: Posterior, most_terms: int = MOST_TERMS) -> TermVariances:
+    """R_u = variance_|u|^2 alpha' (prod_{d in u} L_d) alpha for all terms of the posterior. OAK eq. 14.
+
+    L_d = int z_d(., Z) z_d(Z, .) dp. Tile by tile, so that memory does not grow with the centres. Orders whose
+    terms would be more than `most_terms` are not listed; their totals are sum_|u|=r R_u, which needs no list.
+    """
+    kernel = posterior.kernel
+    assert posterior.terms is None, "the terms of a pruned posterior are a choice from those of the whole"
+    order = listed_order(len(kernel.components), kernel.max_order, most_terms)
+    terms = tuple(subsets(len(kernel.components), order))
+    totals, by_order = np.zeros(len(terms)), np.zeros(kernel.max_order + 1)
+    moments = [c.second_moments(z) for c, z in zip(kernel.components, posterior.centres.T, strict=True)]
+    for rows, columns, times in _tiles(posterior.alpha.size):
+        root = times * np.outer(posterior.alpha[rows], posterior.alpha[columns]).ravel()
+        L = np.array([moment(rows, columns).ravel() for moment in moments]).reshape(len(moments), root.size)
+        if order:
+            add_terms(L, root, order, totals)
+        e = np.empty((kernel.max_order + 1, root.size))
+        symmetric_polynomials(L, e)
+        by_order += e @ root
+    squares = np.square(kernel.variances)
+    scale = np.array([squares[len(term)] for term in terms])
+    return TermVariances(terms, np.maximum(totals * scale, 0.0), np.maximum(by_order * squares, 0.0))
+
+
+def sampled_variances(posterior: Posterior, terms: tuple[Subset, ...], X: Array) -> TermVariances:
+    """The same for terms that are not orthogonal: the variance of each term's mean over the rows X."""
+    kernel = posterior.kernel
+    variances = np.var(posterior.term_means(terms, X), axis=0)
+    by_order = np.zeros(kernel.max_order + 1)
+    for r in range(1, kernel.max_order + 1):
+        only = tuple(v if i == r else 0.0 for i, v in enumerate(kernel.variances))
+        part = Posterior(
+            AdditiveKernel(kernel.components, only), posterior.centres, posterior.alpha, posterior.root, 0.0
+        )
+        by_order[r] = np.var(part.mean(X))
+    return TermVariances(terms, variances, by_order)
+
+
+def subsets(n_columns: int, max_order: int) -> Iterator[Subset]:
+    """All non-empty subsets of at most max_order columns, depth first."""
+
+    def below(prefix: Subset) -> Iterator[Subset]:
+        for d in range(prefix[-1] + 1 if prefix else 0, n_columns):
+            yield (*prefix, d)
+            if len(prefix) + 1 < max_order:
+                yield from below((*prefix, d))
+
+    return below(()) if max_order else iter(())
+
+
+def listed_order(n_columns: int, max_order: int, most_terms: int) -> int:
+    """The largest order up to which there are at most `most_terms` terms."""
+    count, order = 0, 0
+    for r in range(1, max_order + 1):
+        count += comb(n_columns, r)
+        if count > most_terms:
+            break
+        order = r
+    return order
+
+
+def _tiles(n: int) -> Iterator[tuple[slice, slice, float]]:
+    """Tiles on and below the diagonal; those below count twice."""
+    starts = range(0, n, TILE)
+    for i in starts:
+        yield slice(i, i + TILE), slice(i, i + TILE), 1.0
+    for j, i in combinations(starts, 2):
+        yield slice(i, i + TILE), slice(j, j + TILE), 2.0

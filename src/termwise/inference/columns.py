@@ -1,0 +1,291 @@
+"""Columns while they are learned: parameters in, what the compiled loops read out, and gradients back.
+
+A column's parameters are logarithms or signed numbers. `tied` is the form of the paper, in which the
+weight of a constrained kernel is one, so that a long lengthscale turns a column off (OAK section 3.2).
+Released, the kernel is normalised and a relevance of its own takes that part.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from termwise.encode.flow import SinhArcsinh
+from termwise.encode.scale import Standardise
+from termwise.kernels.column import Stationary
+from termwise.kernels.component import Component
+from termwise.kernels.fused.block import BLOCK, KINDS, MISSING
+from termwise.kernels.fused.nodes import TANGENTS, warped_column
+from termwise.kernels.means import kernel_mean, kernel_mean_variance, residual_variance
+from termwise.measures.base import Array, Measure
+from termwise.measures.empirical import Empirical
+
+LENGTHSCALES = (0.02, 100.0)  # in standard deviations of the encoded column
+RELEVANCES = (1e-6, 100.0)
+WARP_SD = (0.5, 0.25)  # prior sd of skew and log tail: a warp stays near the identity unless the data insist
+RELEVANCE_RATE = 1.0
+STEP = 1e-30  # of complex-step differentiation
+
+
+@dataclass(frozen=True)
+class State:
+    """What the loops read of one column, with tangents for its free parameters (first axis)."""
+
+    u: Array
+    a: Array
+    weight: float
+    mean_variance: float
+    table: Array
+    du: Array
+    da: Array
+    dweight: Array
+    dmean_variance: Array
+
+
+@dataclass(frozen=True)
+class Cotangent:
+    """Gradients of the objective for what the loops read of one column."""
+
+    u: Array
+    a: Array
+    weight: float
+    mean_variance: float
+    table: Array
+
+
+class TrainableColumn(ABC):
+    """One column of the table with the parameters that are learned for it."""
+
+    tied: bool
+    x: Array
+
+    @abstractmethod
+    def start(self, lengthscale: float) -> Array:
+        """Where the parameters start."""
+
+    @abstractmethod
+    def bounds(self) -> list[tuple[float, float]]:
+        """Lower and upper bound of every parameter; equal where it is not free."""
+
+    @abstractmethod
+    def state(self, theta: Array) -> State:
+        """Evaluate the column at its parameters."""
+
+    @abstractmethod
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """Log prior density up to a constant, and its gradient."""
+
+    @abstractmethod
+    def release(self, theta: Array) -> tuple[TrainableColumn, Array]:
+        """The untied column with parameters that give the same kernel."""
+
+    @abstractmethod
+    def component(self, theta: Array) -> Component:
+        """The column's kernel as a value."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> int:
+        """Which compiled loop evaluates the kernel."""
+
+    def steps(self, theta: Array) -> tuple[SinhArcsinh | Standardise, ...]:
+        """What was learned of the encoding, to be put behind it."""
+        return ()
+
+    def gradient(self, theta: Array, state: State, given: Cotangent) -> Array:
+        """Chain the gradients for u, a, .. to the parameters."""
+        value: Array = (
+            state.du @ given.u
+            + state.da @ given.a
+            + state.dweight * given.weight
+            + state.dmean_variance * given.mean_variance
+        )
+        return value
+
+
+def exponential_log_prior(log_value: float, rate: float) -> tuple[float, float]:
+    """Log density of Gamma(1, rate) at exp(log_value), and its derivative for log_value."""
+    value = rate * float(np.exp(log_value))
+    return -value, -value
+
+
+NO_TABLE = np.zeros((1, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class WarpedColumn(TrainableColumn):
+    """A number bent by the evidence: (log lengthscale, skew, log tail, log relevance).
+
+    Terms are orthogonal under the empirical measure of the bent column, whose nodes bend with it.
+    """
+
+    x: Array
+    measure: Empirical
+    kernel: type[Stationary]
+    tied: bool = True
+    normalise: bool = True
+    warp: bool = True
+
+    @property
+    def kind(self) -> int:
+        """Which compiled loop evaluates the kernel."""
+        return KINDS[self.kernel.name]
+
+    @cached_property
+    def _nodes(self) -> tuple[Array, Array]:
+        points, weights = self.measure.nodes()
+        pad = (0, -points.size % BLOCK)
+        return np.pad(points, pad), np.pad(weights, pad)
+
+    def start(self, lengthscale: float) -> Array:
+        """No warp, and a lengthscale."""
+        return np.array([np.log(lengthscale), 0.0, 0.0, 0.0])
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """Tied, only the lengthscale is free."""
+        log_l, log_r = np.log(LENGTHSCALES), np.log(RELEVANCES)
+        warp = self.warp and not self.tied
+        relevance = self.normalise and not self.tied
+        return [
+            (log_l[0], log_l[1]),
+            (-3.0, 3.0) if warp else (0.0, 0.0),
+            (-2.0, 2.0) if warp else (0.0, 0.0),
+            (log_r[0], log_r[1]) if relevance else (0.0, 0.0),
+        ]
+
+    def state(self, theta: Array) -> State:
+        """Evaluate the column at its parameters."""
+        tangents = TANGENTS if self.warp and not self.tied else 1
+        u, du, a, da, residual, dresidual = warped_column(self.kind, self.x, *self._nodes, *theta[:3], tangents)
+        full = np.zeros((4, u.size))
+        dfull, dres = full.copy(), np.zeros(4)
+        full[:tangents], dfull[:tangents], dres[:tangents] = du, da, dresidual
+        if self.tied or not self.normalise:
+            return State(u, a, 1.0, residual, NO_TABLE, full, dfull, np.zeros(4), dres)
+        relevance = float(np.exp(theta[3]))
+        weight = relevance / residual
+        dweight = -weight * dres / residual
+        dweight[3] = weight
+        root = np.sqrt(weight)
+        dfull = root * dfull + np.outer(0.5 * dweight / root, a)
+        dmean = np.array([0.0, 0.0, 0.0, relevance])
+        return State(u, root * a, weight, relevance, NO_TABLE, full, dfull, dweight, dmean)
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """Normal for the warp, exponential for the relevance."""
+        gradient = np.zeros(4)
+        if self.tied:
+            return 0.0, gradient
+        gradient[1:3] = -theta[1:3] / np.square(WARP_SD)
+        value = 0.5 * float(theta[1:3] @ gradient[1:3])
+        if self.normalise:
+            relevance, gradient[3] = exponential_log_prior(theta[3], RELEVANCE_RATE)
+            value += relevance
+        return value, gradient
+
+    def release(self, theta: Array) -> tuple[TrainableColumn, Array]:
+        """Untie: the relevance takes the value that the constraint had left."""
+        theta = theta.copy()
+        if self.normalise:
+            theta[3] = np.clip(np.log(self.state(theta).mean_variance), *np.log(RELEVANCES))
+        return replace(self, tied=False), theta
+
+    def steps(self, theta: Array) -> tuple[SinhArcsinh | Standardise, ...]:
+        """The warp and its scale."""
+        if theta[1] == 0.0 and theta[2] == 0.0:
+            return ()
+        scale = float(np.exp(theta[2]) * np.cosh(theta[1]))
+        return (SinhArcsinh(skew=float(theta[1]), log_tail=float(theta[2])), Standardise(0.0, scale))
+
+    def component(self, theta: Array) -> Component:
+        """The kernel on the bent column."""
+        points, weights = self.measure.nodes()
+        for step in self.steps(theta):
+            points = step.forward(points)
+        bent = Empirical(tuple(points.tolist()), tuple(weights.tolist()))
+        kernel = self.kernel(float(np.exp(theta[0])))
+        if self.tied or not self.normalise:
+            return Component(kernel, bent, 1.0)
+        return Component(kernel, bent, float(np.exp(theta[3])) / float(residual_variance(kernel, bent)))
+
+
+@dataclass(frozen=True, eq=False)
+class FixedColumn(TrainableColumn):
+    """A number whose encoding is fixed: (log lengthscale, log relevance); unconstrained without a measure."""
+
+    x: Array
+    measure: Measure | None
+    kernel: type[Stationary]
+    tied: bool = True
+    normalise: bool = True
+
+    @property
+    def kind(self) -> int:
+        """Which compiled loop evaluates the kernel."""
+        return KINDS[self.kernel.name]
+
+    @property
+    def _released(self) -> bool:
+        return self.normalise and self.measure is not None and not self.tied
+
+    def start(self, lengthscale: float) -> Array:
+        """A lengthscale."""
+        return np.array([np.log(lengthscale), 0.0])
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """Tied, only the lengthscale is free."""
+        log_l, log_r = np.log(LENGTHSCALES), np.log(RELEVANCES)
+        return [(log_l[0], log_l[1]), (log_r[0], log_r[1]) if self._released else (0.0, 0.0)]
+
+    @cached_property
+    def _known(self) -> NDArray[np.bool_]:
+        return ~np.isnan(self.x)
+
+    def state(self, theta: Array) -> State:
+        """Evaluate the column; the derivative for the lengthscale is a complex step in the closed forms."""
+        lengthscale = float(np.exp(theta[0]))
+        u = np.where(self._known, self.x / lengthscale, MISSING)
+        du = np.stack([np.where(self._known, -u, 0.0), np.zeros(u.size)])
+        if self.measure is None:
+            none = np.zeros(2)
+            return State(u, np.zeros(u.size), 1.0, 1.0, NO_TABLE, du, np.zeros(du.shape), none, none)
+        kernel = self.kernel(lengthscale * (1.0 + STEP * 1j))  # type: ignore[arg-type]
+        mean = kernel_mean(kernel, self.measure, np.where(self._known, self.x, 0.0))
+        a = np.where(self._known, mean / np.sqrt(np.asarray(kernel_mean_variance(kernel, self.measure))), 0.0)
+        weight = np.asarray(1.0 + 0.0j)
+        residual = np.asarray(residual_variance(kernel, self.measure))
+        if self._released:
+            weight = np.exp(theta[1]) / residual
+            a = a * np.sqrt(weight)
+        da, dweight = np.stack([a.imag / STEP, np.zeros(u.size)]), np.array([weight.imag / STEP, 0.0])
+        dmean = np.array([(weight * residual).imag / STEP, 0.0])
+        if self._released:
+            da[1], dweight[1], dmean = 0.5 * a.real, weight.real, np.array([0.0, np.exp(theta[1])])
+        mean_variance = float((weight * residual).real)
+        return State(u, a.real, float(weight.real), mean_variance, NO_TABLE, du, da, dweight, dmean)
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """Exponential for the relevance."""
+        if not self._released:
+            return 0.0, np.zeros(2)
+        value, slope = exponential_log_prior(theta[1], RELEVANCE_RATE)
+        return value, np.array([0.0, slope])
+
+    def release(self, theta: Array) -> tuple[TrainableColumn, Array]:
+        """Untie: the relevance takes the value that the constraint had left."""
+        theta = theta.copy()
+        if self.normalise and self.measure is not None:
+            theta[1] = np.clip(np.log(self.state(theta).mean_variance), *np.log(RELEVANCES))
+        return replace(self, tied=False), theta
+
+    def component(self, theta: Array) -> Component:
+        """The kernel as a value."""
+        kernel = self.kernel(float(np.exp(theta[0])))
+        if not self._released or self.measure is None:
+            return Component(kernel, self.measure, 1.0)
+        residual = float(residual_variance(kernel, self.measure))
+        return Component(kernel, self.measure, float(np.exp(theta[1])) / residual)

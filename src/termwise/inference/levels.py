@@ -1,0 +1,121 @@
+"""A column of levels while it is learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from termwise.inference.columns import (
+    RELEVANCE_RATE,
+    RELEVANCES,
+    Cotangent,
+    State,
+    TrainableColumn,
+    exponential_log_prior,
+)
+from termwise.kernels.categorical import Categorical
+from termwise.kernels.component import Component
+from termwise.kernels.fused.block import TABLE
+from termwise.measures.base import Array
+from termwise.measures.discrete import Discrete
+
+LOADINGS, LOG_KAPPAS = (-10.0, 10.0), (-5.0, 5.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelColumn(TrainableColumn):
+    """Levels: (log relevance, loadings W, log kappa), A = W W' + diag(kappa). OAK eq. 19, 20.
+
+    The table is divided by its mean diagonal under the frequencies, so its scale is the relevance. With two
+    levels the constraint leaves one direction only, and the relevance is all there is to learn.
+    """
+
+    x: Array
+    measure: Discrete
+    constrained: bool
+    first_loadings: tuple[float, ...]
+    tied: bool = True
+
+    @property
+    def kind(self) -> int:
+        """Which compiled loop evaluates the kernel."""
+        return TABLE
+
+    @property
+    def _n_levels(self) -> int:
+        return len(self.measure.probabilities)
+
+    @property
+    def _shaped(self) -> bool:
+        return self._n_levels > 2 or (self._n_levels == 2 and not self.constrained)
+
+    def start(self, lengthscale: float) -> Array:
+        """Loadings by the mean target of each level: the order of the levels does not matter."""
+        return np.concatenate([[0.0], self.first_loadings, np.zeros(self._n_levels)])
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """Relevance, loadings, kappas."""
+        log_r = np.log(RELEVANCES)
+        if not self._shaped:
+            fixed = [(value, value) for value in self.start(1.0)[1:]]
+            return [(log_r[0], log_r[1]), *fixed]
+        return [(log_r[0], log_r[1]), *[LOADINGS] * self._n_levels, *[LOG_KAPPAS] * self._n_levels]
+
+    def _tables(self, theta: Array) -> tuple[Array, Array, float]:
+        """A, the constrained B before it is scaled, and the mean of B's diagonal."""
+        p = np.asarray(self.measure.probabilities)
+        w, kappa = theta[1 : 1 + p.size], np.exp(theta[1 + p.size :])
+        A = np.outer(w, w) + np.diag(kappa)
+        q = A @ p
+        B = A - np.outer(q, q) / (p @ q) if self.constrained else A
+        return A, B, float(p @ np.diag(B))
+
+    def state(self, theta: Array) -> State:
+        """The scaled table, with a level of zeros for missing cells."""
+        size, n = self._n_levels, self.x.size
+        relevance = float(np.exp(theta[0]))
+        _, B, mean = self._tables(theta)
+        table = np.zeros((size + 1, size + 1))
+        table[:size, :size] = relevance * B / mean
+        u = np.where(np.isnan(self.x), float(size), self.x)
+        empty, none = np.zeros((0, n)), np.zeros(0)
+        return State(u, np.zeros(n), 1.0, relevance, table, empty, empty, none, none)
+
+    def gradient(self, theta: Array, state: State, given: Cotangent) -> Array:
+        """Back through B = relevance B0 / mean, B0 = A - q q' / v, q = A p, v = p'q, A = W W' + diag(kappa)."""
+        size = self._n_levels
+        G = given.table[:size, :size]
+        S, B = 0.5 * (G + G.T), state.table[:size, :size]
+        by_relevance = float(np.sum(S * B)) + given.mean_variance * state.mean_variance
+        if not self._shaped:
+            return np.concatenate([[by_relevance], np.zeros(2 * size)])
+        A, B0, mean = self._tables(theta)
+        p = np.asarray(self.measure.probabilities)
+        scale = state.mean_variance / mean
+        S = scale * S - (scale / mean) * float(np.sum(S * B0)) * np.diag(p)
+        if self.constrained:
+            q = A @ p
+            v = p @ q
+            outer = np.outer(S @ q, p)
+            S = S - (outer + outer.T) / v + (q @ S @ q) / v**2 * np.outer(p, p)
+        w, kappa = theta[1 : 1 + size], np.exp(theta[1 + size :])
+        return np.concatenate([[by_relevance], 2.0 * S @ w, np.diag(S) * kappa])
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """Exponential for the relevance, standard normal for loadings and log kappas."""
+        value, slope = exponential_log_prior(theta[0], RELEVANCE_RATE)
+        if not self._shaped:
+            return value, np.concatenate([[slope], np.zeros(theta.size - 1)])
+        return value - 0.5 * float(theta[1:] @ theta[1:]), np.concatenate([[slope], -theta[1:]])
+
+    def release(self, theta: Array) -> tuple[TrainableColumn, Array]:
+        """A table is never tied to a lengthscale."""
+        return replace(self, tied=False), theta
+
+    def component(self, theta: Array) -> Component:
+        """The kernel as a value."""
+        size = self._n_levels
+        kernel = Categorical(tuple(theta[1 : 1 + size].tolist()), tuple(np.exp(theta[1 + size :]).tolist()))
+        weight = float(np.exp(theta[0])) / self._tables(theta)[2]
+        return Component(kernel, self.measure if self.constrained else None, weight)

@@ -1,0 +1,102 @@
+"""The additive kernel: a sum over all subsets of columns up to an order, at polynomial cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from termwise.kernels.component import Component
+from termwise.kernels.fused import run
+from termwise.kernels.fused.loops import symmetric_polynomials
+from termwise.measures.base import Array
+
+Subset = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AdditiveKernel:
+    """K = sum_r variance_r e_r(z_1 .. z_D), e_r the elementary symmetric polynomials. OAK eq. 2, 9.
+
+    Rows are encoded: an (n, D) matrix with NaN for a missing cell.
+    """
+
+    components: tuple[Component, ...]
+    variances: tuple[float, ...]
+
+    @property
+    def max_order(self) -> int:
+        """The largest number of columns in one term."""
+        return len(self.variances) - 1
+
+    @cached_property
+    def _weights(self) -> run.Weights:
+        return pack_weights(
+            [c.code for c in self.components],
+            [c.weight for c in self.components],
+            [c.table for c in self.components],
+            np.asarray(self.variances),
+        )
+
+    def _rows(self, X: Array) -> run.Rows:
+        columns = list(zip(self.components, X.T, strict=True))
+        return run.Rows(
+            np.array([c.coordinates(x) for c, x in columns]).reshape(len(columns), X.shape[0]),
+            np.array([c.amplitude(x) for c, x in columns]).reshape(len(columns), X.shape[0]),
+        )
+
+    def matrix(self, X: Array, Z: Array, *, threads: int | None = None) -> Array:
+        """K between two sets of rows."""
+        return run.cross(self._weights, self._rows(X), self._rows(Z), threads or run.cores())
+
+    def gram(self, X: Array, *, threads: int | None = None) -> Array:
+        """K between rows of one set; the variance lost in missing cells stands on the diagonal."""
+        out = np.zeros((X.shape[0], X.shape[0]))
+        run.gram_below(self._weights, self._rows(X), out, threads or run.cores())
+        out += out.T
+        np.fill_diagonal(out, self.diagonal(X))
+        return out
+
+    def diagonal(self, X: Array) -> Array:
+        """K(x, x): the prior variance of each row, with that of terms whose cells are missing."""
+        z = np.array([c.diagonal(x) for c, x in zip(self.components, X.T, strict=True)])
+        return self._sum_orders(z.reshape(len(self.components), X.shape[0]))
+
+    def lost_variance(self, X: Array) -> Array:
+        """The prior variance of the terms that a row cannot have because their cells are missing."""
+        z = np.array([c.diagonal(x) for c, x in zip(self.components, X.T, strict=True)])
+        z = z.reshape(len(self.components), X.shape[0])
+        return self._sum_orders(z) - self._sum_orders(np.where(np.isnan(X.T), 0.0, z))
+
+    def _sum_orders(self, z: Array) -> Array:
+        e = np.empty((len(self.variances), z.shape[1]))
+        symmetric_polynomials(np.ascontiguousarray(z), e)
+        value: Array = np.asarray(self.variances) @ e
+        return value
+
+    def term_matrix(self, term: Subset, X: Array, Z: Array) -> Array:
+        """The part of K that one term has: variance_|u| prod_{d in u} z_d."""
+        value = np.full((X.shape[0], Z.shape[0]), self.variances[len(term)])
+        for d in term:
+            value *= self.components[d].matrix(X[:, d], Z[:, d])
+        return value
+
+    def term_diagonal(self, term: Subset, X: Array) -> Array:
+        """The prior variance of one term at each row; zero where the row has not all its cells."""
+        value = np.full(X.shape[0], self.variances[len(term)])
+        for d in term:
+            value *= np.where(np.isnan(X[:, d]), 0.0, self.components[d].diagonal(X[:, d]))
+        return value
+
+
+def pack_weights(
+    kinds: Sequence[int], weight: Sequence[float], tables: Sequence[Array], variances: Array
+) -> run.Weights:
+    """Lay the tables of all columns into one array, the missing level last in each."""
+    size = max(table.shape[0] for table in tables)
+    stacked = np.zeros((len(tables), size, size))
+    for here, table in zip(stacked, tables, strict=True):
+        here[: table.shape[0], : table.shape[0]] = table
+    return run.Weights(np.asarray(kinds, dtype=np.int64), np.asarray(weight, dtype=float), stacked, variances)

@@ -1,0 +1,124 @@
+"""Sharing the compiled loops out among threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from termwise.kernels.fused import loops
+from termwise.kernels.fused.block import BLOCK, MISSING, TABLE
+from termwise.measures.base import Array
+
+_pool: ThreadPoolExecutor | None = None
+
+
+def _forget_pool() -> None:
+    # The threads of a pool do not survive a fork.
+    global _pool
+    _pool = None
+
+
+os.register_at_fork(after_in_child=_forget_pool)
+
+
+def cores() -> int:
+    """The number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as the loops read them: coordinates u and amplitudes a, both (D, n)."""
+
+    u: Array
+    a: Array
+
+    def blocks(self, kinds: Array) -> tuple[Array, Array]:
+        """The same as (D, blocks, BLOCK), padded. Missing cells move to the other side of the line.
+
+        Two missing cells are then as far from each other as from all the rest.
+        """
+        u = np.where((self.u == MISSING) & (kinds != TABLE)[:, None], -MISSING, self.u)
+        return _blocked(u), _blocked(self.a)
+
+
+def _blocked(rows: Array) -> Array:
+    return np.pad(rows, ((0, 0), (0, -rows.shape[1] % BLOCK))).reshape(rows.shape[0], -1, BLOCK)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What the loops read besides the rows: the column kernels and the order variances."""
+
+    kinds: Array
+    weight: Array
+    tables: Array
+    variances: Array
+
+
+@dataclass(frozen=True)
+class Cotangents:
+    """Gradients for all that the loops read; `x` and `z` are for the left and the right rows."""
+
+    variances: Array
+    weight: Array
+    tables: Array
+    x: Rows
+    z: Rows
+
+
+def gram_below(w: Weights, rows: Rows, out: Array, threads: int) -> None:
+    """Fill the part of out strictly below the diagonal with the kernel between all rows."""
+    args = (w.kinds, w.weight, w.tables, w.variances, rows.u, rows.a, *rows.blocks(w.kinds), out, True)
+    _share(loops.gram_rows, args, threads)
+
+
+def cross(w: Weights, left: Rows, right: Rows, threads: int) -> Array:
+    """The kernel between two sets of rows."""
+    out = np.empty((left.u.shape[1], right.u.shape[1]))
+    args = (w.kinds, w.weight, w.tables, w.variances, left.u, left.a, *right.blocks(w.kinds), out, False)
+    _share(loops.gram_rows, args, threads)
+    return out
+
+
+def adjoint_below(w: Weights, rows: Rows, G: Array, left: Array, right: Array, threads: int) -> Cotangents:
+    """Gradients of 2 sum_{i>j} (G + left right')_ij K_ij; only the part of G below the diagonal is read."""
+    n = rows.u.shape[1]
+    total = _adjoint(w, rows, rows, (G, left, right, True), threads)
+    both = Rows(total.x.u + total.z.u[:, :n], total.x.a + total.z.a[:, :n])
+    return Cotangents(total.variances, total.weight, total.tables, both, both)
+
+
+def adjoint_cross(w: Weights, left: Rows, right: Rows, G: Array, threads: int) -> Cotangents:
+    """Gradients of sum_ij G_ij K_ij for the kernel between two sets of rows."""
+    n, m = G.shape
+    total = _adjoint(w, left, right, (G, np.zeros(n), np.zeros(m), False), threads)
+    return Cotangents(
+        total.variances, total.weight, total.tables, total.x, Rows(total.z.u[:, :m], total.z.a[:, :m])
+    )
+
+
+def _adjoint(w: Weights, left: Rows, right: Rows, given: tuple[Any, ...], threads: int) -> Cotangents:
+    args = (w.kinds, w.weight, w.tables, w.variances, left.u, left.a, *right.blocks(w.kinds), *given)
+    parts = _share(loops.adjoint_rows, args, threads)
+    s, weight, tables, x, ax, z, az = (sum(part[1:], part[0]) for part in zip(*parts, strict=True))
+    columns = x.shape[0]
+    return Cotangents(
+        s, weight, tables, Rows(x, ax), Rows(z.reshape(columns, -1), az.reshape(columns, -1))
+    )
+
+
+def _share(loop: Callable[..., Any], args: tuple[Any, ...], threads: int) -> list[Any]:
+    """Run loop(*args, start, threads) for start = 0 .. threads - 1, each in a thread of its own."""
+    if threads == 1:
+        return [loop(*args, 0, 1)]
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(cores(), thread_name_prefix="termwise")
+    futures = [_pool.submit(loop, *args, start, threads) for start in range(1, threads)]
+    return [loop(*args, 0, threads), *(future.result() for future in futures)]

@@ -1,0 +1,138 @@
+"""What is known after fitting, by whatever engine: means, variances and samples, whole and term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from termwise.errors import NumericalError
+from termwise.kernels.additive import AdditiveKernel, Subset
+from termwise.measures.base import Array
+
+ROUNDING = 1e-8  # a variance may fall below zero by this part of the prior variance, and no more
+BLOCK = 4096  # rows evaluated together, so that memory does not grow with the table
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """mean(x) = k(x, Z) alpha, cov(x, x') = k(x, x') - k(x, Z) B k(Z, x') with B = root root'.
+
+    Z are the centres. For a term u replace k by variance_|u| prod_{d in u} z_d (OAK eq. 13). With `terms` the
+    function is the sum of these terms only (the constant among them), as if the others were not there.
+    """
+
+    kernel: AdditiveKernel
+    centres: Array
+    alpha: Array
+    root: Array
+    noise: float
+    terms: tuple[Subset, ...] | None = None
+
+    def _matrix(self, X: Array, Z: Array) -> Array:
+        if self.terms is None:
+            return self.kernel.matrix(X, Z)
+        return sum((self.kernel.term_matrix(u, X, Z) for u in self.terms), np.zeros((X.shape[0], Z.shape[0])))
+
+    def _diagonal(self, X: Array) -> Array:
+        if self.terms is None:
+            return self.kernel.diagonal(X)
+        return sum((self.kernel.term_diagonal(u, X) for u in self.terms), self._lost_terms(X))
+
+    def _lost_terms(self, X: Array) -> Array:
+        """The variance of kept terms whose cells are missing."""
+        lost = np.zeros(X.shape[0])
+        for term in self.terms or ():
+            missing = np.isnan(X[:, list(term)])
+            z = [self.kernel.components[d].diagonal(X[:, d]) for d in term]
+            lost += np.where(missing.any(axis=1), self.kernel.variances[len(term)] * np.prod(z, axis=0), 0.0)
+        return lost
+
+    def mean(self, X: Array) -> Array:
+        """E f(x)."""
+        return _in_blocks(X, lambda rows: self._matrix(rows, self.centres) @ self.alpha)
+
+    def variance(self, X: Array) -> Array:
+        """Var f(x), with that of terms whose cells are missing; without the noise."""
+        return _in_blocks(
+            X, lambda rows: _reduced(self._diagonal(rows), self._matrix(rows, self.centres) @ self.root)
+        )
+
+    def covariance(self, X: Array) -> Array:
+        """Cov f(x_i), f(x_j) for all pairs of rows; the variance lost in missing cells on the diagonal."""
+        half = self._matrix(X, self.centres) @ self.root
+        prior = self._matrix(X, X)
+        np.fill_diagonal(prior, self._diagonal(X))
+        return prior - half @ half.T
+
+    def sample(self, X: Array, count: int, rng: np.random.Generator) -> Array:
+        """Draws of f at the rows, (count, n)."""
+        return _draws(self.mean(X), self.covariance(X), count, rng)
+
+    def term_mean(self, term: Subset, X: Array) -> Array:
+        """E f_u(x), zero where a cell of the term is missing. OAK eq. 13."""
+        return _in_blocks(X, lambda rows: self.kernel.term_matrix(term, rows, self.centres) @ self.alpha)
+
+    def term_variance(self, term: Subset, X: Array) -> Array:
+        """Var f_u(x)."""
+
+        def block(rows: Array) -> Array:
+            half = self.kernel.term_matrix(term, rows, self.centres) @ self.root
+            return _reduced(self.kernel.term_diagonal(term, rows), half)
+
+        return _in_blocks(X, block)
+
+    def term_covariance(self, term: Subset, X: Array) -> Array:
+        """Cov f_u(x_i), f_u(x_j) for all pairs of rows."""
+        half = self.kernel.term_matrix(term, X, self.centres) @ self.root
+        return self.kernel.term_matrix(term, X, X) - half @ half.T
+
+    def term_sample(self, term: Subset, X: Array, count: int, rng: np.random.Generator) -> Array:
+        """Draws of f_u at the rows, (count, n)."""
+        return _draws(self.term_mean(term, X), self.term_covariance(term, X), count, rng)
+
+    def term_means(self, terms: Sequence[Subset], X: Array) -> Array:
+        """E f_u(x) for many terms, (n, terms); a term reuses the product of the columns it begins with."""
+        out = np.empty((X.shape[0], len(terms)))
+        for start in range(0, X.shape[0], BLOCK // 8):
+            rows = X[start : start + BLOCK // 8]
+            columns = [
+                component.matrix(rows[:, d], self.centres[:, d])
+                for d, component in enumerate(self.kernel.components)
+            ]
+            stack: list[tuple[Subset, Array]] = [((), np.tile(self.alpha, (rows.shape[0], 1)))]
+            for position in sorted(range(len(terms)), key=lambda i: terms[i]):
+                term = terms[position]
+                while stack[-1][0] != term[: len(stack[-1][0])]:
+                    stack.pop()
+                for d in term[len(stack[-1][0]) :]:
+                    prefix, product = stack[-1]
+                    stack.append(((*prefix, d), product * columns[d]))
+                total = stack[-1][1].sum(axis=1)
+                out[start : start + rows.shape[0], position] = self.kernel.variances[len(term)] * total
+        return out
+
+
+def _in_blocks(X: Array, function: object) -> Array:
+    assert callable(function)
+    parts = [function(X[start : start + BLOCK]) for start in range(0, X.shape[0], BLOCK)]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _reduced(prior: Array, half: Array) -> Array:
+    """prior - |half|^2; below zero only by rounding, or something is wrong."""
+    value = prior - np.einsum("ij,ij->i", half, half)
+    lowest = float(np.min(value / np.maximum(prior, 1e-300), initial=0.0))
+    if lowest < -ROUNDING:
+        raise NumericalError(
+            f"a posterior variance is {lowest:.1e} times its prior variance; please report it with the data"
+        )
+    return np.maximum(value, 0.0)
+
+
+def _draws(mean: Array, covariance: Array, count: int, rng: np.random.Generator) -> Array:
+    # An eigendecomposition also takes covariances of low rank, which a Cholesky factor does not.
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    scale = np.sqrt(np.maximum(eigenvalues, 0.0))
+    return mean + (rng.standard_normal((count, mean.size)) * scale) @ vectors.T
