@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
-from termwise.__about__ import __version__
-from termwise.estimators import AdditiveGPRegressor, OAKRegressor
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["AdditiveGPRegressor", "OAKRegressor", "__version__"]
+from termwise.__about__ import __version__
+
+if TYPE_CHECKING:
+    from termwise.estimators import AdditiveGPRegressor, OAKRegressor
+    from termwise.io import load, save
+
+__all__ = ["AdditiveGPRegressor", "OAKRegressor", "__version__", "load", "save"]
+
+# Imported when first asked for, so that `termwise --help` need not wait for the compiler.
+_HOMES = {
+    "AdditiveGPRegressor": "termwise.estimators",
+    "OAKRegressor": "termwise.estimators",
+    "load": "termwise.io",
+    "save": "termwise.io",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'termwise' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

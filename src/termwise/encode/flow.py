@@ -23,6 +23,8 @@ LOG_OFFSETS = 10.0 ** np.arange(-3.0, 1.6, 0.25)  # candidates, in units of the 
 # location, log_width, skew, log_tail. Without bounds a column with atoms narrows the width for ever.
 BOUNDS = ((-3.0, 3.0), (-3.0, 1.5), (-3.0, 3.0), (-2.5, 1.5))
 
+FAR = 1e100  # beyond it every kernel is zero, and its square is still a number
+
 
 @dataclass(frozen=True)
 class LogStep:
@@ -96,9 +98,11 @@ class Flow:
 
     def forward(self, x: Array) -> Array:
         """Encode: g(c) + g'(c) (s - c) with c the nearest point of the training range; NaN stays NaN."""
-        s = self.units.forward(np.asarray(x, dtype=np.float64))
-        inside = np.clip(s, self.low, self.high)
-        return _forward(self.steps, inside) + _derivative(self.steps, inside) * (s - inside)
+        with np.errstate(over="ignore"):  # what overflows is FAR
+            s = self.units.forward(np.asarray(x, dtype=np.float64))
+            inside = np.clip(s, self.low, self.high)
+            z = _forward(self.steps, inside) + _derivative(self.steps, inside) * (s - inside)
+        return np.clip(z, -FAR, FAR)
 
     def inverse(self, z: Array) -> Array:
         """Decode: the x with forward(x) = z, in closed form on the whole line."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from termwise.encode.encoder import Encoder
 from termwise.estimators.base import AdditiveRegressor
 from termwise.estimators.columns import ColumnPlan
 from termwise.estimators.options import KERNELS, one_of, whole_number
@@ -67,8 +68,8 @@ class AdditiveGPRegressor(AdditiveRegressor):
         order = n_columns if self.max_order is None else min(self.max_order, n_columns)
         return EachOrder(tuple(range(order + 1)))
 
-    def _plan(self, names: tuple[str, ...]) -> ColumnPlan:
-        return ColumnPlan(KERNELS[self.kernel], ["auto"] * len(names), False, False, False)
+    def _plan(self, encoder: Encoder) -> ColumnPlan:
+        return ColumnPlan(KERNELS[self.kernel], ["auto"] * len(encoder.names), False, False, False)
 
     def _uses_flow(self) -> bool:
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from termwise.estimators.options import (
     KERNELS,
     MOST_ROWS,
     checked_target,
-    measure_of_columns,
+    finite_target,
     one_of,
     whole_number,
 )
@@ -31,6 +32,7 @@ from termwise.inference.exact import Model
 from termwise.inference.fit import Fit, FitOptions, fit_exact
 from termwise.inference.orders import Orders
 from termwise.inference.progress import monitor_for
+from termwise.kernels.additive import Subset
 from termwise.measures.base import Array
 from termwise.table import Schema, read_table
 
@@ -54,7 +56,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         """The order variances that are learned."""
 
     @abstractmethod
-    def _plan(self, names: tuple[str, ...]) -> ColumnPlan:
+    def _plan(self, encoder: Encoder) -> ColumnPlan:
         """What is asked of the columns."""
 
     @abstractmethod
@@ -82,7 +84,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         encoded = encoder.transform(table)
         scale = Standardise.fit(target)
         standard = scale.forward(target)
-        columns, choices = plan_columns(encoder, encoded, standard, self._plan(encoder.names))
+        columns, choices = plan_columns(encoder, encoded, standard, self._plan(encoder))
         options = FitOptions(n_starts=self.n_restarts, n_jobs=self.n_jobs)
         rng = np.random.default_rng(_seed(self.random_state))
         model = Model(columns, self._orders(len(columns)))
@@ -103,10 +105,14 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
     def _check_options(self) -> None:
         one_of("kernel", self.kernel, tuple(KERNELS))
         one_of("inference", self.inference, ("auto", "exact"))
+        if not callable(self.progress):
+            one_of("progress", self.progress, (True, False, None))
         one_of("unknown", self.unknown, ("marginalise", "error"))
         whole_number("n_restarts", self.n_restarts, at_least=1)
         if self.n_jobs is not None and (not isinstance(self.n_jobs, (int, np.integer)) or self.n_jobs == 0):
-            raise OptionError(f"n_jobs is {self.n_jobs!r}; use None, a positive whole number, or -1 for all cores")
+            raise OptionError(
+                f"n_jobs is {self.n_jobs!r}; use None, a positive whole number, or -1 for all cores"
+            )
 
     def _encode(self, X: Any) -> Array:
         check_is_fitted(self, "posterior_")
@@ -128,9 +134,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
     def log_predictive_density(self, X: Any, y: Any) -> Array:
         """log p(y | x) for each row, in the units of the target."""
         mean, std = self.predict(X, return_std=True)
-        target = np.asarray(y, dtype=np.float64)
-        if target.shape != mean.shape:
-            raise OptionError(f"y has shape {target.shape}; pass one number for each of the {mean.size} rows")
+        target = finite_target(y, mean.size)
         value: Array = -0.5 * np.log(2.0 * np.pi) - np.log(std) - 0.5 * ((target - mean) / std) ** 2
         return value
 
@@ -154,9 +158,16 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         names = [term.name for term in terms]
         if not return_std:
             return _like(X, mean, names)
-        variances = [self.posterior_.term_variance(term, encoded) for term in columns]
-        std = self.target_scale_.scale * np.sqrt(np.array(variances).reshape(len(columns), -1).T)
+        std = self._term_std(columns, encoded)
         return _like(X, mean, names), _like(X, std, names)
+
+    def _term_std(self, terms: Sequence[Subset], encoded: Array) -> Array:
+        """The standard deviation of each term at each row, (n, terms)."""
+        variances = [self.posterior_.term_variance(term, encoded) for term in terms]
+        std: Array = self.target_scale_.scale * np.sqrt(
+            np.array(variances).reshape(len(terms), len(encoded)).T
+        )
+        return std
 
     def _complete_terms(self) -> tuple[Term, ...]:
         ranked = self._ranked()
@@ -194,7 +205,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
 
     def prune(self, threshold: float = 0.01) -> Self:
         """A fitted copy that predicts with the constant and the terms whose share is at least the threshold."""
-        if not isinstance(threshold, (int, float)) or not 0.0 <= threshold <= 1.0:
+        if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or not 0.0 <= threshold <= 1.0:
             raise OptionError(f"threshold is {threshold!r}; use a share between 0 and 1")
         ranked = self._ranked()
         kept = tuple(
@@ -211,6 +222,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         """The model in plain data: ranked terms and effects; with rows, what each term adds to each of them."""
         if X is not None:
             return self._explain_rows(X)
+        whole_number("n_terms", n_terms, at_least=0)
         ranked = self._ranked()
         drawn = [term for term in ranked.terms if term.order <= 2][:n_terms]
         scale = self.target_scale_.scale
@@ -222,8 +234,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         terms = self._complete_terms()
         scale = self.target_scale_.scale
         means = scale * self.posterior_.term_means([term.columns for term in terms], encoded)
-        variances = [self.posterior_.term_variance(term.columns, encoded) for term in terms]
-        std = scale * np.sqrt(np.array(variances).reshape(len(terms), -1).T)
+        std = self._term_std([term.columns for term in terms], encoded)
         predictions = self.target_scale_.inverse(self.posterior_.mean(encoded))
         return LocalExplanation(tuple(t.name for t in terms), self.constant_, means, std, predictions)
 
@@ -254,7 +265,9 @@ def _seed(random_state: Any) -> Any:
     """A seed for NumPy's generators from what scikit-learn allows as random_state."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    return 0 if random_state is None else random_state
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return 0 if random_state is None else random_state
+    return whole_number("random_state", random_state, at_least=0)
 
 
 def _like(X: Any, values: Array, names: list[str]) -> Any:
@@ -265,5 +278,7 @@ def _like(X: Any, values: Array, names: list[str]) -> Any:
         frame = nw.from_native(X, eager_only=True)
     except TypeError:
         return values
+    if frame.implementation.is_pandas():  # keeps the index, and the rows where there is no term
+        return frame.implementation.to_native_namespace().DataFrame(values, index=X.index, columns=names)
     columns = {name: values[:, i] for i, name in enumerate(names)}
     return nw.from_dict(columns, backend=frame.implementation).to_native()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import DataConversionWarning
 
 from termwise.errors import OptionError, TargetError
 from termwise.kernels.column import Stationary
@@ -34,22 +36,44 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
     return int(value)
 
 
-def measure_of_columns(measure: Any, names: Sequence[str]) -> list[str]:
-    """The asked kind of measure for each column: one word for all, or a dict by name."""
+def measure_of_columns(measure: Any, names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The asked kind of measure for each column: one word for all, or a dict by name.
+
+    `known` are all columns of the table, `names` those that vary.
+    """
     if isinstance(measure, Mapping):
-        unknown = [str(name) for name in measure if name not in names]
+        unknown = [str(name) for name in measure if name not in known]
         if unknown:
-            raise OptionError(f"measure names columns that are not there: {', '.join(unknown)}; use {list(names)}")
+            raise OptionError(
+                f"measure names columns that are not there: {', '.join(unknown)}; use {list(known)}"
+            )
         return [one_of(f"measure of {name!r}", measure.get(name, "auto"), MEASURES) for name in names]
     return [one_of("measure", measure, MEASURES)] * len(names)
 
 
 def checked_target(y: Any, n_rows: int) -> Array:
-    """The target as finite floats, one for each row, not all the same."""
+    """A target that there is something to learn from: at least two rows, not all the same."""
+    values = finite_target(y, n_rows)
+    if values.size == 1:
+        raise TargetError(
+            "the table has 1 sample, a single row; at least two rows are needed to learn anything"
+        )
+    if np.min(values) == np.max(values):
+        raise TargetError(f"the target is {values[0]:g} in every row; there is nothing to explain")
+    return values
+
+
+def finite_target(y: Any, n_rows: int) -> Array:
+    """The target as finite floats, one for each row."""
     if y is None:
         raise TargetError("requires y to be passed, but the target y is None; pass one number for each row")
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; its one column is taken",
+            DataConversionWarning,
+            stacklevel=3,
+        )
         values = values[:, 0]
     if values.ndim != 1:
         raise TargetError(f"y has shape {values.shape}; bad input shape, pass one number for each row")
@@ -58,7 +82,9 @@ def checked_target(y: Any, n_rows: int) -> Array:
     try:
         values = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise TargetError(f"the target is not made of numbers ({error}); pass one number for each row") from None
+        raise TargetError(
+            f"the target is not made of numbers ({error}); pass one number for each row"
+        ) from None
     if values.size != n_rows:
         raise TargetError(
             f"the table has {n_rows} rows and the target {values.size}; inconsistent numbers of samples"
@@ -69,8 +95,4 @@ def checked_target(y: Any, n_rows: int) -> Array:
         raise TargetError(
             f"the target contains {what} in row {bad[0]} ({bad.size} such rows); leave those rows out"
         )
-    if values.size == 1:
-        raise TargetError("the table has 1 sample, a single row; at least two rows are needed to learn anything")
-    if np.min(values) == np.max(values):
-        raise TargetError(f"the target is {values[0]:g} in every row; there is nothing to explain")
     return values

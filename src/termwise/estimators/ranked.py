@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from termwise.explain.intervals import share_intervals
-from termwise.explain.sobol import MOST_TERMS, TermVariances, listed_order, sampled_variances, subsets, term_variances
+from termwise.explain.sobol import (
+    MOST_TERMS,
+    TermVariances,
+    listed_order,
+    sampled_variances,
+    subsets,
+    term_variances,
+)
 from termwise.explain.terms import Term, named_term, sobol_table
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior

@@ -27,8 +27,8 @@ class Term:
 
     @property
     def name(self) -> str:
-        """The features joined by colons: "age", "age:income"."""
-        return ":".join(self.features)
+        """The features joined by colons: "age", "age:income"; one that has a colon itself stands in backticks."""
+        return ":".join(f"`{feature}`" if ":" in feature else feature for feature in self.features)
 
 
 def named_term(columns: Subset, names: Sequence[str]) -> Term:

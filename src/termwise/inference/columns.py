@@ -1,14 +1,14 @@
 """Columns while they are learned: parameters in, what the compiled loops read out, and gradients back.
 
-A column's parameters are logarithms or signed numbers. `tied` is the form of the paper, in which the
-weight of a constrained kernel is one, so that a long lengthscale turns a column off (OAK section 3.2).
-Released, the kernel is normalised and a relevance of its own takes that part.
+A column's parameters are logarithms or signed numbers. In the form of the paper the weight of a
+constrained kernel is one, so that a long lengthscale turns a column off (OAK section 3.2). Normalised, the
+kernel is divided by its mean variance and a relevance of its own takes that part.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -24,10 +24,12 @@ from termwise.kernels.means import kernel_mean, kernel_mean_variance, residual_v
 from termwise.measures.base import Array, Measure
 from termwise.measures.empirical import Empirical
 
-LENGTHSCALES = (0.02, 100.0)  # in standard deviations of the encoded column
-RELEVANCES = (1e-6, 100.0)
+LOG_LENGTHSCALES = (float(np.log(0.02)), float(np.log(100.0)))  # in sd of the encoded column
+LOG_RELEVANCES = (float(np.log(1e-6)), float(np.log(100.0)))
 WARP_SD = (0.5, 0.25)  # prior sd of skew and log tail: a warp stays near the identity unless the data insist
 RELEVANCE_RATE = 1.0
+# log p(l) = -SHORTEST / l: without it a column of few values has an optimum at every small lengthscale.
+SHORTEST = 0.1
 STEP = 1e-30  # of complex-step differentiation
 
 
@@ -60,7 +62,6 @@ class Cotangent:
 class TrainableColumn(ABC):
     """One column of the table with the parameters that are learned for it."""
 
-    tied: bool
     x: Array
 
     @abstractmethod
@@ -71,6 +72,10 @@ class TrainableColumn(ABC):
     def bounds(self) -> list[tuple[float, float]]:
         """Lower and upper bound of every parameter; equal where it is not free."""
 
+    def late(self) -> list[bool]:
+        """Which parameters are learned only after the others have settled."""
+        return [False] * len(self.bounds())
+
     @abstractmethod
     def state(self, theta: Array) -> State:
         """Evaluate the column at its parameters."""
@@ -78,10 +83,6 @@ class TrainableColumn(ABC):
     @abstractmethod
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """Log prior density up to a constant, and its gradient."""
-
-    @abstractmethod
-    def release(self, theta: Array) -> tuple[TrainableColumn, Array]:
-        """The untied column with parameters that give the same kernel."""
 
     @abstractmethod
     def component(self, theta: Array) -> Component:
@@ -113,6 +114,12 @@ def exponential_log_prior(log_value: float, rate: float) -> tuple[float, float]:
     return -value, -value
 
 
+def lengthscale_log_prior(log_lengthscale: float) -> tuple[float, float]:
+    """-SHORTEST / l, and its derivative for log l: short lengthscales must be asked for by the data."""
+    value = SHORTEST * float(np.exp(-log_lengthscale))
+    return -value, value
+
+
 NO_TABLE = np.zeros((1, 1))
 
 
@@ -126,7 +133,6 @@ class WarpedColumn(TrainableColumn):
     x: Array
     measure: Empirical
     kernel: type[Stationary]
-    tied: bool = True
     normalise: bool = True
     warp: bool = True
 
@@ -142,29 +148,34 @@ class WarpedColumn(TrainableColumn):
         return np.pad(points, pad), np.pad(weights, pad)
 
     def start(self, lengthscale: float) -> Array:
-        """No warp, and a lengthscale."""
-        return np.array([np.log(lengthscale), 0.0, 0.0, 0.0])
+        """No warp, a lengthscale, and the relevance that gives the kernel of the paper."""
+        theta = np.array([np.log(lengthscale), 0.0, 0.0, 0.0])
+        if self.normalise:
+            residual = warped_column(self.kind, self.x[:1], *self._nodes, *theta[:3], 1)[4]
+            theta[3] = np.log(residual)
+        return theta
 
     def bounds(self) -> list[tuple[float, float]]:
-        """Tied, only the lengthscale is free."""
-        log_l, log_r = np.log(LENGTHSCALES), np.log(RELEVANCES)
-        warp = self.warp and not self.tied
-        relevance = self.normalise and not self.tied
+        """The warp and the relevance are fixed if they are not wanted."""
         return [
-            (log_l[0], log_l[1]),
-            (-3.0, 3.0) if warp else (0.0, 0.0),
-            (-2.0, 2.0) if warp else (0.0, 0.0),
-            (log_r[0], log_r[1]) if relevance else (0.0, 0.0),
+            LOG_LENGTHSCALES,
+            (-3.0, 3.0) if self.warp else (0.0, 0.0),
+            (-2.0, 2.0) if self.warp else (0.0, 0.0),
+            LOG_RELEVANCES if self.normalise else (0.0, 0.0),
         ]
+
+    def late(self) -> list[bool]:
+        """The warp: from the optimum without it nearly every start goes the same way."""
+        return [False, True, True, False]
 
     def state(self, theta: Array) -> State:
         """Evaluate the column at its parameters."""
-        tangents = TANGENTS if self.warp and not self.tied else 1
+        tangents = TANGENTS if self.warp else 1
         u, du, a, da, residual, dresidual = warped_column(self.kind, self.x, *self._nodes, *theta[:3], tangents)
         full = np.zeros((4, u.size))
         dfull, dres = full.copy(), np.zeros(4)
         full[:tangents], dfull[:tangents], dres[:tangents] = du, da, dresidual
-        if self.tied or not self.normalise:
+        if not self.normalise:
             return State(u, a, 1.0, residual, NO_TABLE, full, dfull, np.zeros(4), dres)
         relevance = float(np.exp(theta[3]))
         weight = relevance / residual
@@ -176,23 +187,15 @@ class WarpedColumn(TrainableColumn):
         return State(u, root * a, weight, relevance, NO_TABLE, full, dfull, dweight, dmean)
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
-        """Normal for the warp, exponential for the relevance."""
+        """Normal for the warp, exponential for the relevance, and none too short a lengthscale."""
         gradient = np.zeros(4)
-        if self.tied:
-            return 0.0, gradient
+        value, gradient[0] = lengthscale_log_prior(theta[0])
         gradient[1:3] = -theta[1:3] / np.square(WARP_SD)
-        value = 0.5 * float(theta[1:3] @ gradient[1:3])
+        value += 0.5 * float(theta[1:3] @ gradient[1:3])
         if self.normalise:
             relevance, gradient[3] = exponential_log_prior(theta[3], RELEVANCE_RATE)
             value += relevance
         return value, gradient
-
-    def release(self, theta: Array) -> tuple[TrainableColumn, Array]:
-        """Untie: the relevance takes the value that the constraint had left."""
-        theta = theta.copy()
-        if self.normalise:
-            theta[3] = np.clip(np.log(self.state(theta).mean_variance), *np.log(RELEVANCES))
-        return replace(self, tied=False), theta
 
     def steps(self, theta: Array) -> tuple[SinhArcsinh | Standardise, ...]:
         """The warp and its scale."""
@@ -208,7 +211,7 @@ class WarpedColumn(TrainableColumn):
             points = step.forward(points)
         bent = Empirical(tuple(points.tolist()), tuple(weights.tolist()))
         kernel = self.kernel(float(np.exp(theta[0])))
-        if self.tied or not self.normalise:
+        if not self.normalise:
             return Component(kernel, bent, 1.0)
         return Component(kernel, bent, float(np.exp(theta[3])) / float(residual_variance(kernel, bent)))
 
@@ -220,7 +223,6 @@ class FixedColumn(TrainableColumn):
     x: Array
     measure: Measure | None
     kernel: type[Stationary]
-    tied: bool = True
     normalise: bool = True
 
     @property
@@ -229,17 +231,19 @@ class FixedColumn(TrainableColumn):
         return KINDS[self.kernel.name]
 
     @property
-    def _released(self) -> bool:
-        return self.normalise and self.measure is not None and not self.tied
+    def _normalised(self) -> bool:
+        return self.normalise and self.measure is not None
 
     def start(self, lengthscale: float) -> Array:
-        """A lengthscale."""
-        return np.array([np.log(lengthscale), 0.0])
+        """A lengthscale, and the relevance that gives the kernel of the paper."""
+        theta = np.array([np.log(lengthscale), 0.0])
+        if self._normalised and self.measure is not None:
+            theta[1] = np.log(residual_variance(self.kernel(lengthscale), self.measure))
+        return theta
 
     def bounds(self) -> list[tuple[float, float]]:
-        """Tied, only the lengthscale is free."""
-        log_l, log_r = np.log(LENGTHSCALES), np.log(RELEVANCES)
-        return [(log_l[0], log_l[1]), (log_r[0], log_r[1]) if self._released else (0.0, 0.0)]
+        """The relevance is fixed if it is not wanted."""
+        return [LOG_LENGTHSCALES, LOG_RELEVANCES if self._normalised else (0.0, 0.0)]
 
     @cached_property
     def _known(self) -> NDArray[np.bool_]:
@@ -258,34 +262,28 @@ class FixedColumn(TrainableColumn):
         a = np.where(self._known, mean / np.sqrt(np.asarray(kernel_mean_variance(kernel, self.measure))), 0.0)
         weight = np.asarray(1.0 + 0.0j)
         residual = np.asarray(residual_variance(kernel, self.measure))
-        if self._released:
+        if self._normalised:
             weight = np.exp(theta[1]) / residual
             a = a * np.sqrt(weight)
         da, dweight = np.stack([a.imag / STEP, np.zeros(u.size)]), np.array([weight.imag / STEP, 0.0])
         dmean = np.array([(weight * residual).imag / STEP, 0.0])
-        if self._released:
+        if self._normalised:
             da[1], dweight[1], dmean = 0.5 * a.real, weight.real, np.array([0.0, np.exp(theta[1])])
         mean_variance = float((weight * residual).real)
         return State(u, a.real, float(weight.real), mean_variance, NO_TABLE, du, da, dweight, dmean)
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
-        """Exponential for the relevance."""
-        if not self._released:
-            return 0.0, np.zeros(2)
-        value, slope = exponential_log_prior(theta[1], RELEVANCE_RATE)
-        return value, np.array([0.0, slope])
-
-    def release(self, theta: Array) -> tuple[TrainableColumn, Array]:
-        """Untie: the relevance takes the value that the constraint had left."""
-        theta = theta.copy()
-        if self.normalise and self.measure is not None:
-            theta[1] = np.clip(np.log(self.state(theta).mean_variance), *np.log(RELEVANCES))
-        return replace(self, tied=False), theta
+        """Exponential for the relevance, and none too short a lengthscale."""
+        value, slope = lengthscale_log_prior(theta[0])
+        if not self._normalised:
+            return value, np.array([slope, 0.0])
+        relevance, by_relevance = exponential_log_prior(theta[1], RELEVANCE_RATE)
+        return value + relevance, np.array([slope, by_relevance])
 
     def component(self, theta: Array) -> Component:
         """The kernel as a value."""
         kernel = self.kernel(float(np.exp(theta[0])))
-        if not self._released or self.measure is None:
+        if not self._normalised or self.measure is None:
             return Component(kernel, self.measure, 1.0)
         residual = float(residual_variance(kernel, self.measure))
         return Component(kernel, self.measure, float(np.exp(theta[1])) / residual)

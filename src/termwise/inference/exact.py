@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from termwise.inference.columns import Cotangent, State, TrainableColumn
 from termwise.inference.orders import Orders
@@ -50,22 +51,19 @@ class Model:
         columns = [pair for column in self.columns for pair in column.bounds()]
         return [*columns, *self.orders.bounds(), (float(np.log(NOISES[0])), float(np.log(NOISES[1])))]
 
-    def start(self, lengthscale: float, noise: float) -> Array:
+    def late(self) -> NDArray[np.bool_]:
+        """Which parameters are learned only after the others have settled."""
+        columns = [late for column in self.columns for late in column.late()]
+        return np.array([*columns, *[False] * (self.orders.size + 1)])
+
+    def start(self, lengthscales: Array, noise: float) -> Array:
         """A vector to start from, in which every order contributes alike."""
-        columns = [column.start(lengthscale) for column in self.columns]
+        columns = [column.start(float(l)) for column, l in zip(self.columns, lengthscales, strict=True)]
         states = [column.state(theta) for column, theta in zip(self.columns, columns, strict=True)]
         z = np.array([[state.mean_variance] for state in states]).reshape(len(states), 1)
         e = np.empty((self.orders.max_order + 1, 1))
         symmetric_polynomials(z, e)
         return np.concatenate([*columns, self.orders.start(e[:, 0]), [np.log(noise)]])
-
-    def release(self, theta: Array) -> tuple[Model, Array]:
-        """The untied model and the vector that gives it the same kernel."""
-        pairs = [column.release(part) for column, part in zip(self.columns, self.by_column(theta), strict=True)]
-        parts = [part for _, part in pairs]
-        return Model(tuple(column for column, _ in pairs), self.orders), np.concatenate(
-            [*parts, theta[self._n_column_parameters :]]
-        )
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """Sum of the log priors, and its gradient."""

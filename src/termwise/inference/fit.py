@@ -1,8 +1,4 @@
-"""Learning the parameters: several starts, each by continuation from the tied model to the released one.
-
-The tied model (the form of the paper, without a warp) has few parameters and nearly always one optimum. Its
-optimum is the same kernel as a point of the released model, so that one starts there and only climbs.
-"""
+"""Learning the parameters by maximising log marginal likelihood + log prior from several starts."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
@@ -22,12 +19,11 @@ from termwise.kernels.fused.run import cores
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
-# (lengthscale, noise): smooth with little noise, and smoother with more.
-STARTS = ((1.0, 0.01), (2.0, 0.1))
-SPREAD = 0.5  # sd of the random starts around the first two, in logs
-TIED_TOLERANCE, TOLERANCE = 1e-5, 1e-7  # relative change of the objective that ends a climb
-SAME = 0.05  # tied optima closer than this in the objective are one
-HOPELESS = 20.0  # tied optima this far below the best are not released
+# Short, as a climb finds its way from short lengthscales to long ones but seldom back; in sd of the column.
+FIRST_LENGTHSCALE, SPREAD = 0.3, 0.3  # and the sd of its logarithm among random starts
+FIRST_NOISES, NOISE_RANGE = (0.01, 0.1), (0.003, 0.3)  # in variances of the target
+FIRST_TOLERANCE, TOLERANCE = 1e-3, 1e-7  # relative change of the objective that ends a climb
+WORST = 1e100
 SIDE_BY_SIDE = 1500  # rows up to which two starts on one core each beat one start on two
 SERIAL_BLAS = 700  # rows below which threads inside LAPACK cost more than they bring
 
@@ -45,7 +41,6 @@ class FitOptions:
 class Climb:
     """Where one search has come to."""
 
-    model: Model
     theta: Array
     objective: float
     status: Status
@@ -74,85 +69,60 @@ def fit_exact(
     clock = Clock()
     watch = _watch(monitor, clock)
     starts = _starts(model, options.n_starts, rng)
-    tied = _climb_all(
-        [(model, theta) for theta in starts], y, TIED_TOLERANCE, options, [watch(i) for i in range(len(starts))]
-    )
-    chosen = _distinct(tied)
-    released = [tied[i].model.release(tied[i].theta) for i in chosen]
-    final = _climb_all(released, y, TOLERANCE, options, [watch(i) for i in chosen])
-    best = max(final, key=lambda climb: climb.objective)
-    objective = ExactObjective(best.model, y, cores(), np.empty((y.size, y.size)))
-    posterior = objective.posterior(best.theta, _encoded(best, X))
-    evaluations = sum(climb.evaluations for climb in (*tied, *final))
-    by_start = _objective_of_starts(tied, chosen, final)
+    climbs = _climb_all(model, starts, y, options, [watch(i) for i in range(len(starts))])
+    best = max(climbs, key=lambda climb: climb.objective)
+    objective = ExactObjective(model, y, cores(), np.empty((y.size, y.size)))
+    posterior = objective.posterior(best.theta, _encoded(model, best.theta, X))
+    evaluations = sum(climb.evaluations for climb in climbs)
+    by_start = tuple(climb.objective for climb in climbs)
     result = FitResult(best.status, best.objective, evaluations, clock(), objective.jitter, by_start)
-    return Fit(best.model, best.theta, posterior, result)
+    return Fit(model, best.theta, posterior, result)
 
 
-def _encoded(best: Climb, X: Array) -> Array:
+def _encoded(model: Model, theta: Array, X: Array) -> Array:
     """The rows with what was learned of their encoding."""
     columns = X.T.copy()
-    for x, column, theta in zip(columns, best.model.columns, best.model.by_column(best.theta), strict=True):
-        for step in column.steps(theta):
+    for x, column, part in zip(columns, model.columns, model.by_column(theta), strict=True):
+        for step in column.steps(part):
             x[:] = step.forward(x)
     return np.ascontiguousarray(columns.T)
 
 
 def _starts(model: Model, count: int, rng: np.random.Generator) -> list[Array]:
-    """The two fixed starts, then random ones around them."""
+    """One start for each of the first noises, then random lengthscales and noises."""
     low, high = np.transpose(model.bounds())
     starts = []
     for i, stream in enumerate(rng.spawn(count)):
-        theta = model.start(*STARTS[i % len(STARTS)])
-        if i >= len(STARTS):
-            theta = theta + SPREAD * stream.standard_normal(theta.size)
-        starts.append(np.clip(theta, low, high))
+        lengthscales, noise = np.full(len(model.columns), FIRST_LENGTHSCALE), FIRST_NOISES[i % len(FIRST_NOISES)]
+        if i >= len(FIRST_NOISES):
+            lengthscales *= np.exp(SPREAD * stream.standard_normal(lengthscales.size))
+            noise = float(np.exp(stream.uniform(*np.log(NOISE_RANGE))))
+        starts.append(np.clip(model.start(lengthscales, noise), low, high))
     return starts
 
 
-def _distinct(climbs: Sequence[Climb]) -> list[int]:
-    """The climbs worth going on with: the best, and others nearly as good that are not the same optimum."""
-    order = sorted(range(len(climbs)), key=lambda i: -climbs[i].objective)
-    best = climbs[order[0]].objective
-    kept: list[int] = []
-    for i in order:
-        here = climbs[i].objective
-        if best - here <= HOPELESS and all(abs(here - climbs[j].objective) > SAME for j in kept):
-            kept.append(i)
-    return kept
-
-
-def _objective_of_starts(tied: Sequence[Climb], chosen: list[int], final: Sequence[Climb]) -> tuple[float, ...]:
-    """The objective each start ended with: that of the optimum it shares, or its tied one if it was given up."""
-    values = []
-    for climb in tied:
-        same = [k for k, i in enumerate(chosen) if abs(tied[i].objective - climb.objective) <= SAME]
-        values.append(final[same[0]].objective if same else climb.objective)
-    return tuple(values)
-
-
 def _climb_all(
-    jobs: Sequence[tuple[Model, Array]],
+    model: Model,
+    starts: Sequence[Array],
     y: Array,
-    tolerance: float,
     options: FitOptions,
     watches: Sequence[Callable[[int, float], None]],
 ) -> list[Climb]:
     """Climb from every start, side by side if the table is small, one after the other if it is not."""
     available = options.n_jobs or (cores() if y.size <= SIDE_BY_SIDE else 1)
-    workers = min(len(jobs), max(1, available) if available > 0 else cores())
+    workers = min(len(starts), max(1, available) if available > 0 else cores())
     threads = max(1, cores() // workers)
     serial = workers > 1 or y.size < SERIAL_BLAS
     with threadpool_limits(limits=1 if serial else None, user_api="blas"):
         if workers == 1:
             return [
-                _climb(model, theta, y, tolerance, options.max_steps, threads, watch)
-                for (model, theta), watch in zip(jobs, watches, strict=True)
+                _climb(model, theta, y, options.max_steps, threads, watch)
+                for theta, watch in zip(starts, watches, strict=True)
             ]
         climb = delayed(_climb)
         found: list[Climb] = Parallel(n_jobs=workers, prefer="threads")(
-            climb(model, theta, y, tolerance, options.max_steps, threads, watch)
-            for (model, theta), watch in zip(jobs, watches, strict=True)
+            climb(model, theta, y, options.max_steps, threads, watch)
+            for theta, watch in zip(starts, watches, strict=True)
         )
         return found
 
@@ -161,15 +131,29 @@ def _climb(
     model: Model,
     theta: Array,
     y: Array,
-    tolerance: float,
     max_steps: int,
     threads: int,
     watch: Callable[[int, float], None],
 ) -> Climb:
-    """L-BFGS-B over the free parameters."""
-    low, high = np.transpose(model.bounds())
-    free = np.flatnonzero(high > low)
+    """Climb over the parameters that settle first, then over all."""
     objective = ExactObjective(model, y, threads, np.empty((y.size, y.size)))
+    low, high = np.transpose(model.bounds())
+    free, late = high > low, model.late()
+    if np.any(free & late):
+        theta = _ascend(objective, theta, free & ~late, FIRST_TOLERANCE, max_steps, watch)[0]
+    theta, value, status = _ascend(objective, theta, free, TOLERANCE, max_steps, watch)
+    return Climb(theta, value, status, objective.evaluations)
+
+
+def _ascend(
+    objective: ExactObjective,
+    theta: Array,
+    free: NDArray[np.bool_],
+    tolerance: float,
+    max_steps: int,
+    watch: Callable[[int, float], None],
+) -> tuple[Array, float, Status]:
+    """L-BFGS-B over the free parameters."""
 
     def negative(part: Array) -> tuple[float, Array]:
         whole = theta.copy()
@@ -178,19 +162,20 @@ def _climb(
             value, gradient = objective.value_and_gradient(whole)
         except NumericalError:
             # No kernel matrix here: the line search takes a shorter step.
-            return 1e100, np.zeros(free.size)
+            return WORST, np.zeros(part.size)
         watch(objective.evaluations, value)
         return -value, -gradient[free]
 
-    options = {"maxiter": max_steps, "ftol": tolerance, "gtol": 1e-5, "maxcor": 20, "maxls": 30}
+    low, high = np.transpose(objective.model.bounds())
     bounds = list(zip(low[free], high[free], strict=True))
+    options = {"maxiter": max_steps, "ftol": tolerance, "gtol": 1e-5, "maxcor": 20, "maxls": 30}
     found = minimize(negative, theta[free], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    if found.fun >= 1e100:
+    if found.fun >= WORST:
         raise NumericalError("no kernel matrix near the start was positive definite; look for duplicate rows")
-    status = {0: Status.CONVERGED, 1: Status.MAX_STEPS}.get(found.status, Status.STUCK)
     whole = theta.copy()
     whole[free] = found.x
-    return Climb(model, whole, -float(found.fun), status, objective.evaluations)
+    status = {0: Status.CONVERGED, 1: Status.MAX_STEPS}.get(found.status, Status.STUCK)
+    return whole, -float(found.fun), status
 
 
 def _watch(monitor: Monitor | None, clock: Clock) -> Callable[[int], Callable[[int, float], None]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from termwise.inference.columns import (
+    LOG_RELEVANCES,
     RELEVANCE_RATE,
-    RELEVANCES,
     Cotangent,
     State,
     TrainableColumn,
@@ -21,6 +21,7 @@ from termwise.measures.base import Array
 from termwise.measures.discrete import Discrete
 
 LOADINGS, LOG_KAPPAS = (-10.0, 10.0), (-5.0, 5.0)
+FIRST_LOG_RELEVANCE = float(np.log(0.5))  # about what the constraint leaves of a number at lengthscale one
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,6 @@ class LevelColumn(TrainableColumn):
     measure: Discrete
     constrained: bool
     first_loadings: tuple[float, ...]
-    tied: bool = True
 
     @property
     def kind(self) -> int:
@@ -52,15 +52,14 @@ class LevelColumn(TrainableColumn):
 
     def start(self, lengthscale: float) -> Array:
         """Loadings by the mean target of each level: the order of the levels does not matter."""
-        return np.concatenate([[0.0], self.first_loadings, np.zeros(self._n_levels)])
+        return np.concatenate([[FIRST_LOG_RELEVANCE], self.first_loadings, np.zeros(self._n_levels)])
 
     def bounds(self) -> list[tuple[float, float]]:
         """Relevance, loadings, kappas."""
-        log_r = np.log(RELEVANCES)
         if not self._shaped:
             fixed = [(value, value) for value in self.start(1.0)[1:]]
-            return [(log_r[0], log_r[1]), *fixed]
-        return [(log_r[0], log_r[1]), *[LOADINGS] * self._n_levels, *[LOG_KAPPAS] * self._n_levels]
+            return [LOG_RELEVANCES, *fixed]
+        return [LOG_RELEVANCES, *[LOADINGS] * self._n_levels, *[LOG_KAPPAS] * self._n_levels]
 
     def _tables(self, theta: Array) -> tuple[Array, Array, float]:
         """A, the constrained B before it is scaled, and the mean of B's diagonal."""
@@ -108,10 +107,6 @@ class LevelColumn(TrainableColumn):
         if not self._shaped:
             return value, np.concatenate([[slope], np.zeros(theta.size - 1)])
         return value - 0.5 * float(theta[1:] @ theta[1:]), np.concatenate([[slope], -theta[1:]])
-
-    def release(self, theta: Array) -> tuple[TrainableColumn, Array]:
-        """A table is never tied to a lengthscale."""
-        return replace(self, tied=False), theta
 
     def component(self, theta: Array) -> Component:
         """The kernel as a value."""

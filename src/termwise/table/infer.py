@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -67,6 +67,8 @@ def _categorical_names(table: Table, categorical: str | Sequence[str | int]) -> 
             f"categorical={categorical!r}: expected 'auto' or a list of column names; "
             f"write categorical=[{categorical!r}] for one column"
         )
+    if not isinstance(categorical, Iterable):
+        raise OptionError(f"categorical is {categorical!r}; use 'auto' or a list of column names or positions")
     return frozenset(_known(table, entry, "categorical") for entry in categorical)
 
 

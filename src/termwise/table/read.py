@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from termwise.errors import TableError
+from termwise.errors import CellError, TableError
 from termwise.table.cells import column_of_cells, days_since_epoch
 from termwise.table.frame import read_frame
 from termwise.table.table import Table, Values, position_names
@@ -23,6 +24,8 @@ def read_table(data: Any) -> Table:
     """
     if isinstance(data, Table):
         return data
+    if sp.issparse(data):  # before the dicts, of which scipy's dok_array is one
+        raise CellError("Sparse data was passed, but dense data is required; use .toarray()")
     if isinstance(data, Mapping):
         return _read_columns(data)
     table = read_frame(data)

@@ -1,0 +1,8 @@
+"""Saving and loading fitted models as data: a zip of JSON and .npy arrays, in which nothing can run."""
+
+from __future__ import annotations
+
+from termwise.io.files import load, save
+from termwise.io.replace import replaced_file
+
+__all__ = ["load", "replaced_file", "save"]

@@ -1,0 +1,73 @@
+"""A fitted model as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from termwise.__about__ import __version__
+from termwise.estimators import AdditiveGPRegressor, OAKRegressor
+from termwise.estimators.base import AdditiveRegressor
+from termwise.io.archive import ARRAYS, FORMAT
+from termwise.kernels.component import Component
+
+ESTIMATORS: dict[str, type[AdditiveRegressor]] = {
+    estimator.__name__: estimator for estimator in (OAKRegressor, AdditiveGPRegressor)
+}
+
+
+def describe(model: AdditiveRegressor) -> dict[str, Any]:
+    """All of a model but its arrays, as JSON data; floats are kept exactly."""
+    posterior = model.posterior_
+    return {
+        "format": FORMAT,
+        "termwise": __version__,
+        "estimator": type(model).__name__,
+        "params": _plain_params(model),
+        "encoder": model.encoder_.to_dict(),
+        "components": [_component(component) for component in posterior.kernel.components],
+        "variances": [float(variance) for variance in posterior.kernel.variances],
+        "noise": float(posterior.noise),
+        "terms": None if posterior.terms is None else [list(map(int, term)) for term in posterior.terms],
+        "arrays": {name: list(getattr(posterior, name).shape) for name in ARRAYS},
+        "target_scale": asdict(model.target_scale_),
+        "fit_result": asdict(model.fit_result_),
+        "columns": [asdict(choice) for choice in model.columns_],
+    }
+
+
+def _component(component: Component) -> dict[str, Any]:
+    return {
+        "kernel": {"name": component.kernel.name, **asdict(component.kernel)},
+        "measure": None if component.measure is None else component.measure.to_dict(),
+        "weight": float(component.weight),
+    }
+
+
+def _plain_params(model: AdditiveRegressor) -> dict[str, Any]:
+    """The arguments of the constructor; those that are not plain data are left out."""
+    params = {}
+    for name, value in model.get_params(deep=False).items():
+        with suppress(TypeError):
+            params[name] = _plain(value)
+    return params
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it; TypeError if it has no such form."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _plain(item) for key, item in value.items()}
+    raise TypeError(f"{type(value).__name__} is not plain data")

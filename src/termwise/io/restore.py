@@ -1,0 +1,197 @@
+"""A fitted model from plain data, in which every part must fit every other.
+
+Whatever is wrong is raised as an ordinary error; `load` gives it the path and the remedy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder
+from termwise.encode.flow import Flow
+from termwise.encode.scale import Standardise
+from termwise.estimators.base import AdditiveRegressor
+from termwise.estimators.columns import ColumnChoice
+from termwise.estimators.options import KERNELS
+from termwise.inference.result import FitResult, Status
+from termwise.io.describe import ESTIMATORS
+from termwise.kernels.additive import AdditiveKernel, Subset
+from termwise.kernels.categorical import Categorical
+from termwise.kernels.column import ColumnKernel
+from termwise.kernels.component import Component
+from termwise.measures.base import Array
+from termwise.measures.discrete import Discrete
+from termwise.measures.registry import MEASURES
+from termwise.posterior.posterior import Posterior
+from termwise.table import Column
+
+COLUMN_KERNELS: dict[str, type[ColumnKernel]] = {**KERNELS, Categorical.name: Categorical}
+
+Kind = TypeVar("Kind")
+
+
+def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> AdditiveRegressor:
+    """The model that `describe` described."""
+    encoder = _encoder(document["encoder"])
+    posterior = _posterior(document, encoder, arrays)
+    scale = _built(Standardise, document["target_scale"])
+    if scale.scale <= 0.0:
+        raise ValueError(f"the scale of the target is {scale.scale}")
+    model = _known(ESTIMATORS, document["estimator"], "estimator")(**document["params"])
+    np.random.default_rng(model.random_state)  # used without `fit`, which checks the other options
+    model.encoder_, model.posterior_, model.target_scale_ = encoder, posterior, scale
+    model.fit_result_ = _fit_result(document["fit_result"])
+    model.objective_ = model.fit_result_.objective
+    model.columns_ = _choices(document["columns"], encoder)
+    model.n_features_in_ = len(encoder.schema)
+    if encoder.schema.named:
+        model.feature_names_in_ = np.array(encoder.schema.names, dtype=object)
+    return model
+
+
+def _encoder(data: Mapping[str, Any]) -> Encoder:
+    kinds = [column["kind"] for column in data["columns"]]
+    if not all(kind in ("number", "level") for kind in kinds):
+        raise ValueError(f"its columns are encoded as {str(kinds)[:80]}")
+    encoder = Encoder.from_dict(data)
+    active = encoder.active
+    if not active or list(active) != sorted(set(active)) or active[0] < 0:
+        raise ValueError(f"its encoder has the active columns {active[:10]}")
+    for i, column in zip(active, encoder.columns, strict=True):
+        _check_column(encoder.schema.columns[i], column)
+    return encoder
+
+
+def _check_column(described: Column, column: ColumnEncoder) -> None:
+    if isinstance(column, LevelEncoder):
+        same = (column.name, column.levels) == (described.name, described.levels)
+        if not same or len(column.levels) < 2 or column.unknown not in ("marginalise", "error"):
+            raise ValueError(f"the levels of column {described.name!r} are not those of its schema")
+    elif described.is_discrete:
+        raise ValueError(f"column {described.name!r} has levels but is encoded as a number")
+    else:
+        _check_flow(column.flow)
+
+
+def _check_flow(flow: Flow) -> None:
+    for step in (flow.units, *flow.steps):
+        for name, value in asdict(step).items():
+            if _number(value) <= 0.0 and name in ("scale", "spread"):
+                raise ValueError(f"the {name} of an encoding is {value}")
+    _number(flow.kl)
+    if _number(flow.low) > _number(flow.high):
+        raise ValueError(f"an encoding goes from {flow.low} to {flow.high}")
+
+
+def _posterior(document: Mapping[str, Any], encoder: Encoder, arrays: Mapping[str, Array]) -> Posterior:
+    described = zip(document["components"], encoder.columns, strict=True)
+    components = tuple(_component(data, column) for data, column in described)
+    variances = _numbers(document["variances"])
+    if not 1 <= len(variances) <= len(components) + 1 or min(variances) < 0.0:
+        raise ValueError(f"{len(variances)} order variances do not belong to {len(components)} columns")
+    noise = _number(document["noise"])
+    if noise < 0.0:
+        raise ValueError(f"the noise is {noise}")
+    _check_arrays(arrays, encoder)
+    terms = _terms(document["terms"], len(components), len(variances) - 1)
+    return Posterior(AdditiveKernel(components, variances), **arrays, noise=noise, terms=terms)
+
+
+def _component(data: Mapping[str, Any], column: ColumnEncoder) -> Component:
+    given = dict(data["kernel"])
+    kernel = _built(_known(COLUMN_KERNELS, given.pop("name"), "kernel"), given)
+    measure = None
+    if data["measure"] is not None:
+        given = dict(data["measure"])
+        measure = _built(_known(MEASURES, given.pop("kind"), "measure"), given)
+    # The compiled loops look levels up without checking bounds, so all tables must have the same levels.
+    levels = len(column.levels) if isinstance(column, LevelEncoder) else 0
+    in_kernel = len(kernel.kappa) if isinstance(kernel, Categorical) else 0
+    in_measure = len(measure.probabilities) if isinstance(measure, Discrete) else 0
+    if in_kernel != levels or (measure is not None and in_measure != levels):
+        raise ValueError(
+            f"a column with {levels} levels has {in_kernel} in its kernel, {in_measure} in its measure"
+        )
+    weight = _number(data["weight"])
+    if weight < 0.0:
+        raise ValueError(f"the weight of a column is {weight}")
+    return Component(kernel, measure, weight)
+
+
+def _check_arrays(arrays: Mapping[str, Array], encoder: Encoder) -> None:
+    centres, alpha, root = arrays["centres"], arrays["alpha"], arrays["root"]
+    rows, columns = len(alpha), len(encoder.columns)
+    if alpha.ndim != 1 or centres.shape != (rows, columns) or root.ndim != 2 or len(root) != rows:
+        raise ValueError(f"arrays of shape {centres.shape}, {alpha.shape} and {root.shape} do not fit")
+    if not np.all(np.isfinite(alpha)) or not np.all(np.isfinite(root)) or np.any(np.isinf(centres)):
+        raise ValueError("its arrays have numbers that are not finite")
+    for values, column in zip(centres.T, encoder.columns, strict=True):
+        codes = values[~np.isnan(values)]
+        if isinstance(column, LevelEncoder) and not np.all(np.isin(codes, np.arange(len(column.levels)))):
+            raise ValueError(f"its centres have levels that column {column.name!r} has not")
+
+
+def _terms(data: Any, n_columns: int, max_order: int) -> tuple[Subset, ...] | None:
+    if data is None:
+        return None
+    terms = tuple(tuple(term) for term in data)
+    for term in terms:
+        known = all(type(d) is int and 0 <= d < n_columns for d in term)
+        if not known or list(term) != sorted(set(term)) or len(term) > max_order:
+            raise ValueError(f"it has the term {term[:10]}")
+    if len(set(terms)) != len(terms):
+        raise ValueError("it has a term twice")
+    return terms
+
+
+def _fit_result(data: Mapping[str, Any]) -> FitResult:
+    objective, seconds, jitter = (_number(data[name]) for name in ("objective", "seconds", "jitter"))
+    status, evaluations, starts = Status(data["status"]), int(data["evaluations"]), _numbers(data["starts"])
+    return FitResult(status, objective, evaluations, seconds, jitter, starts)
+
+
+def _choices(data: Any, encoder: Encoder) -> tuple[ColumnChoice, ...]:
+    choices = tuple(ColumnChoice(**entry) for entry in data)
+    if tuple(choice.column for choice in choices) != encoder.names:
+        raise ValueError("what was chosen is not for the columns of the encoder")
+    if not all(isinstance(text, str) for choice in choices for text in asdict(choice).values()):
+        raise ValueError("what was chosen is not a text")
+    return choices
+
+
+def _known(table: Mapping[str, Kind], name: Any, what: str) -> Kind:
+    if not isinstance(name, str) or name not in table:
+        raise ValueError(f"there is no {what} {str(name)[:80]!r}")
+    return table[name]
+
+
+def _number(value: Any) -> float:
+    # NumPy takes very large whole numbers for objects.
+    if (
+        type(value) not in (int, float)
+        or not math.isfinite(value)
+        or (type(value) is int and abs(value) > 2**53)
+    ):
+        raise ValueError(f"{str(value)[:80]!r} stands where a finite number is expected")
+    return float(value)
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    if not isinstance(values, list):
+        raise ValueError(f"{str(values)[:80]!r} stands where a list of numbers is expected")
+    return tuple(_number(value) for value in values)
+
+
+def _built(kind: type[Kind], data: Mapping[str, Any]) -> Kind:
+    """A dataclass of numbers and tuples of numbers, from the values of all its fields."""
+    given = {field.name: "tuple" in str(field.type) for field in fields(kind) if field.init}  # type: ignore[arg-type]
+    if data.keys() != given.keys():
+        raise ValueError(
+            f"a {kind.__name__} has the parameters {sorted(data)[:10]}, expected {sorted(given)}"
+        )
+    return kind(**{name: _numbers(v) if given[name] else _number(v) for name, v in data.items()})
