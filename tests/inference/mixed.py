@@ -85,7 +85,7 @@ def meaning(column: TrainableColumn, theta: np.ndarray) -> Component:
             return Component(
                 kernel, column.measure, np.exp(theta[0]) / column_variance(Component(kernel, column.measure))
             )
-        return Component(kernel, None, float(np.exp(theta[0]) / (p @ (w**2 + kappa))))
+        return Component(kernel, None, float(np.exp(theta[0]) / np.mean(w**2 + kappa)))
     assert isinstance(column, (WarpedColumn, FixedColumn)), f"say what a {type(column).__name__} means"
     measure = column.measure
     if isinstance(column, WarpedColumn):

@@ -111,7 +111,9 @@ def _column_from_dict(data: Mapping[str, Any]) -> ColumnEncoder:
     if data["kind"] == "number":
         return NumberEncoder(Flow.from_dict(data["flow"]))
     if data["kind"] == "level":
-        levels = tuple(float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in data["levels"])
+        levels = tuple(
+            float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in data["levels"]
+        )
         return LevelEncoder(str(data["name"]), levels, str(data["unknown"]))
     raise ModelFileError(f"the model file has a column encoder of kind {data['kind']!r}, which is not known")
 

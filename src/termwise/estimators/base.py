@@ -74,7 +74,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         target = checked_target(y, table.n_rows)
         if table.n_rows > MOST_ROWS:
             raise TableError(
-                f"the table has {table.n_rows} rows; exact inference takes up to {MOST_ROWS}: fit a sample of the rows"
+                f"the table has {table.n_rows} rows; exact inference takes {MOST_ROWS} at most: fit a sample"
             )
         schema = Schema.infer(table, categorical=self.categorical)
         table = schema.check(table, owner=type(self).__name__)
@@ -204,8 +204,12 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         return self._ranked().order_shares
 
     def prune(self, threshold: float = 0.01) -> Self:
-        """A fitted copy that predicts with the constant and the terms whose share is at least the threshold."""
-        if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or not 0.0 <= threshold <= 1.0:
+        """A fitted copy that predicts with the constant and the terms with at least this share."""
+        if (
+            isinstance(threshold, bool)
+            or not isinstance(threshold, (int, float, np.number))
+            or not 0.0 <= threshold <= 1.0
+        ):
             raise OptionError(f"threshold is {threshold!r}; use a share between 0 and 1")
         ranked = self._ranked()
         kept = tuple(
@@ -219,7 +223,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         return pruned
 
     def explain(self, X: Any = None, *, n_terms: int = LEADING) -> Explanation | LocalExplanation:
-        """The model in plain data: ranked terms and effects; with rows, what each term adds to each of them."""
+        """The model in plain data: ranked terms and effects; with rows, what each term adds to them."""
         if X is not None:
             return self._explain_rows(X)
         whole_number("n_terms", n_terms, at_least=0)

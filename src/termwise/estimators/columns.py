@@ -16,6 +16,7 @@ from termwise.measures.choose import choose_measure
 from termwise.measures.discrete import Discrete
 from termwise.measures.empirical import Empirical
 
+UNCONSTRAINED = "terms are not constrained"
 SHRINKAGE = 5.0  # rows of a level at which its mean target counts half
 
 
@@ -62,13 +63,15 @@ def _levels(
     counts = np.bincount(which, minlength=n_levels)
     means = np.bincount(which, weights=y[known], minlength=n_levels) / (counts + SHRINKAGE)
     column = LevelColumn(codes, measure, plan.constrained, tuple(means.tolist()))
+    if not plan.constrained:
+        return column, ColumnChoice(name, "none", UNCONSTRAINED)
     return column, ColumnChoice(name, "discrete", f"{n_levels} levels: their frequencies")
 
 
 def _number(name: str, x: Array, kind: str, plan: ColumnPlan) -> tuple[TrainableColumn, ColumnChoice]:
     known = x[~np.isnan(x)]
     if not plan.constrained:
-        return FixedColumn(x, None, plan.kernel), ColumnChoice(name, "none", "terms are not constrained")
+        return FixedColumn(x, None, plan.kernel), ColumnChoice(name, "none", UNCONSTRAINED)
     if plan.learned and kind in ("auto", "empirical"):
         measure = Empirical.fit(known)
         warp = np.unique(known).size > 2

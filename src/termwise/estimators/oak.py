@@ -30,8 +30,8 @@ class OAKRegressor(AdditiveRegressor):
         the normal only; or standardised only.
     normalise : bool, default False
         False is the form of the paper, in which a long lengthscale turns a column off. True divides a
-        constrained kernel by its mean variance and learns a relevance for each column: the evidence is higher,
-        but on the benchmark tables the predictions were worse and there were more local optima.
+        constrained kernel by its mean variance and learns a relevance for each column: the evidence is
+        higher, but on the benchmark tables predictions were worse and there were more local optima.
     categorical : "auto" or list of names or positions
         Columns whose numbers are labels. Strings, booleans and categories are found by themselves.
     inference : {"auto", "exact"}

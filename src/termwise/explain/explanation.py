@@ -26,9 +26,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON can write; NaN becomes None."""
-        rows = [
-            {name: _plain(row[name]) for name in self.sobol.dtype.names or ()} for row in self.sobol
-        ]
+        rows = [{name: _plain(row[name]) for name in self.sobol.dtype.names or ()} for row in self.sobol]
         return {"terms": rows, "order_shares": [_plain(share) for share in self.order_shares]}
 
     def plot(self, **style: Any) -> Any:

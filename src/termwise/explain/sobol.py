@@ -36,7 +36,7 @@ class TermVariances:
 def term_variances(posterior: Posterior, most_terms: int = MOST_TERMS) -> TermVariances:
     """R_u = variance_|u|^2 alpha' (prod_{d in u} L_d) alpha for all terms of the posterior. OAK eq. 14.
 
-    L_d = int z_d(., Z) z_d(Z, .) dp. Tile by tile, so that memory does not grow with the centres. Orders whose
+    L_d = int z_d(., Z) z_d(Z, .) dp. Tile by tile: memory does not grow with the centres. Orders whose
     terms would be more than `most_terms` are not listed; their totals are sum_|u|=r R_u, which needs no list.
     """
     kernel = posterior.kernel

@@ -77,8 +77,8 @@ class TrainableColumn(ABC):
         return [False] * len(self.bounds())
 
     @abstractmethod
-    def state(self, theta: Array) -> State:
-        """Evaluate the column at its parameters."""
+    def state(self, theta: Array, *, late: bool = True) -> State:
+        """Evaluate the column at its parameters; the tangents of late ones are zero if they are not wanted."""
 
     @abstractmethod
     def log_prior(self, theta: Array) -> tuple[float, Array]:
@@ -168,10 +168,12 @@ class WarpedColumn(TrainableColumn):
         """The warp: from the optimum without it nearly every start goes the same way."""
         return [False, True, True, False]
 
-    def state(self, theta: Array) -> State:
+    def state(self, theta: Array, *, late: bool = True) -> State:
         """Evaluate the column at its parameters."""
-        tangents = TANGENTS if self.warp else 1
-        u, du, a, da, residual, dresidual = warped_column(self.kind, self.x, *self._nodes, *theta[:3], tangents)
+        tangents = TANGENTS if self.warp and late else 1
+        u, du, a, da, residual, dresidual = warped_column(
+            self.kind, self.x, *self._nodes, *theta[:3], tangents
+        )
         full = np.zeros((4, u.size))
         dfull, dres = full.copy(), np.zeros(4)
         full[:tangents], dfull[:tangents], dres[:tangents] = du, da, dresidual
@@ -249,7 +251,7 @@ class FixedColumn(TrainableColumn):
     def _known(self) -> NDArray[np.bool_]:
         return ~np.isnan(self.x)
 
-    def state(self, theta: Array) -> State:
+    def state(self, theta: Array, *, late: bool = True) -> State:
         """Evaluate the column; the derivative for the lengthscale is a complex step in the closed forms."""
         lengthscale = float(np.exp(theta[0]))
         u = np.where(self._known, self.x / lengthscale, MISSING)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ class Model:
     def _slices(self) -> list[slice]:
         sizes = [len(column.bounds()) for column in self.columns]
         ends = np.cumsum([0, *sizes])
-        return [slice(int(start), int(end)) for start, end in zip(ends[:-1], ends[1:], strict=True)]
+        return [slice(int(start), int(end)) for start, end in pairwise(ends)]
 
     @property
     def _n_column_parameters(self) -> int:
@@ -58,7 +59,7 @@ class Model:
 
     def start(self, lengthscales: Array, noise: float) -> Array:
         """A vector to start from, in which every order contributes alike."""
-        columns = [column.start(float(l)) for column, l in zip(self.columns, lengthscales, strict=True)]
+        columns = [c.start(float(length)) for c, length in zip(self.columns, lengthscales, strict=True)]
         states = [column.state(theta) for column, theta in zip(self.columns, columns, strict=True)]
         z = np.array([[state.mean_variance] for state in states]).reshape(len(states), 1)
         e = np.empty((self.orders.max_order + 1, 1))
@@ -89,10 +90,11 @@ class ExactObjective:
     jitter: float = 0.0
     evaluations: int = 0
 
-    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        """The objective and its gradient; the jitter used is kept in `jitter`."""
+    def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
+        """The objective and its gradient, zero for late parameters if not `late`; the jitter stays in `jitter`."""
         self.evaluations += 1
-        states = [c.state(t) for c, t in zip(self.model.columns, self.model.by_column(theta), strict=True)]
+        parts = zip(self.model.columns, self.model.by_column(theta), strict=True)
+        states = [column.state(part, late=late) for column, part in parts]
         variances, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         noise = float(np.exp(theta[-1]))
         rows = run.Rows(np.array([s.u for s in states]), np.array([s.a for s in states]))
@@ -115,10 +117,10 @@ class ExactObjective:
         total = run.adjoint_below(weights, rows, inverse, -alpha, alpha, self.threads)
         own = 0.5 * (alpha**2 - np.diag(inverse))
         by_variance, by_z = symmetric_polynomials_adjoint(z, variances, own)
-        parts = self._by_column(theta, states, total, by_z)
+        by_column = self._by_column(theta, states, total, by_z)
         prior, gradient = self.model.log_prior(theta)
         orders = dvariances @ (by_variance - 0.5 * total.variances)
-        likelihood_gradient = np.concatenate([*parts, orders, [noise * float(np.sum(own))]])
+        likelihood_gradient = np.concatenate([*by_column, orders, [noise * float(np.sum(own))]])
         return float(likelihood + prior), gradient + likelihood_gradient
 
     def _weights(self, states: list[State], variances: Array) -> run.Weights:

@@ -93,7 +93,10 @@ def _starts(model: Model, count: int, rng: np.random.Generator) -> list[Array]:
     low, high = np.transpose(model.bounds())
     starts = []
     for i, stream in enumerate(rng.spawn(count)):
-        lengthscales, noise = np.full(len(model.columns), FIRST_LENGTHSCALE), FIRST_NOISES[i % len(FIRST_NOISES)]
+        lengthscales, noise = (
+            np.full(len(model.columns), FIRST_LENGTHSCALE),
+            FIRST_NOISES[i % len(FIRST_NOISES)],
+        )
         if i >= len(FIRST_NOISES):
             lengthscales *= np.exp(SPREAD * stream.standard_normal(lengthscales.size))
             noise = float(np.exp(stream.uniform(*np.log(NOISE_RANGE))))
@@ -159,7 +162,7 @@ def _ascend(
         whole = theta.copy()
         whole[free] = part
         try:
-            value, gradient = objective.value_and_gradient(whole)
+            value, gradient = objective.value_and_gradient(whole, late=late)
         except NumericalError:
             # No kernel matrix here: the line search takes a shorter step.
             return WORST, np.zeros(part.size)
@@ -167,6 +170,7 @@ def _ascend(
         return -value, -gradient[free]
 
     low, high = np.transpose(objective.model.bounds())
+    late = bool(np.any(free & objective.model.late()))
     bounds = list(zip(low[free], high[free], strict=True))
     options = {"maxiter": max_steps, "ftol": tolerance, "gtol": 1e-5, "maxcor": 20, "maxls": 30}
     found = minimize(negative, theta[free], jac=True, method="L-BFGS-B", bounds=bounds, options=options)

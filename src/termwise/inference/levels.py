@@ -28,8 +28,8 @@ FIRST_LOG_RELEVANCE = float(np.log(0.5))  # about what the constraint leaves of 
 class LevelColumn(TrainableColumn):
     """Levels: (log relevance, loadings W, log kappa), A = W W' + diag(kappa). OAK eq. 19, 20.
 
-    The table is divided by its mean diagonal under the frequencies, so its scale is the relevance. With two
-    levels the constraint leaves one direction only, and the relevance is all there is to learn.
+    The table is divided by the mean of its diagonal, under the frequencies if it is constrained, so that its
+    scale is the relevance. With two levels the constraint leaves one direction, and the relevance is all.
     """
 
     x: Array
@@ -61,6 +61,12 @@ class LevelColumn(TrainableColumn):
             return [LOG_RELEVANCES, *fixed]
         return [LOG_RELEVANCES, *[LOADINGS] * self._n_levels, *[LOG_KAPPAS] * self._n_levels]
 
+    @property
+    def _averaged_by(self) -> Array:
+        """The weights of the diagonal in its mean; without a constraint there is no measure."""
+        p = np.asarray(self.measure.probabilities)
+        return p if self.constrained else np.full(p.size, 1.0 / p.size)
+
     def _tables(self, theta: Array) -> tuple[Array, Array, float]:
         """A, the constrained B before it is scaled, and the mean of B's diagonal."""
         p = np.asarray(self.measure.probabilities)
@@ -68,9 +74,9 @@ class LevelColumn(TrainableColumn):
         A = np.outer(w, w) + np.diag(kappa)
         q = A @ p
         B = A - np.outer(q, q) / (p @ q) if self.constrained else A
-        return A, B, float(p @ np.diag(B))
+        return A, B, float(self._averaged_by @ np.diag(B))
 
-    def state(self, theta: Array) -> State:
+    def state(self, theta: Array, *, late: bool = True) -> State:
         """The scaled table, with a level of zeros for missing cells."""
         size, n = self._n_levels, self.x.size
         relevance = float(np.exp(theta[0]))
@@ -82,7 +88,7 @@ class LevelColumn(TrainableColumn):
         return State(u, np.zeros(n), 1.0, relevance, table, empty, empty, none, none)
 
     def gradient(self, theta: Array, state: State, given: Cotangent) -> Array:
-        """Back through B = relevance B0 / mean, B0 = A - q q' / v, q = A p, v = p'q, A = W W' + diag(kappa)."""
+        """Back through B = relevance B0 / mean, B0 = A - q q' / v, q = A p, v = p'q, A = W W' + diag k."""
         size = self._n_levels
         G = given.table[:size, :size]
         S, B = 0.5 * (G + G.T), state.table[:size, :size]
@@ -92,7 +98,7 @@ class LevelColumn(TrainableColumn):
         A, B0, mean = self._tables(theta)
         p = np.asarray(self.measure.probabilities)
         scale = state.mean_variance / mean
-        S = scale * S - (scale / mean) * float(np.sum(S * B0)) * np.diag(p)
+        S = scale * S - (scale / mean) * float(np.sum(S * B0)) * np.diag(self._averaged_by)
         if self.constrained:
             q = A @ p
             v = p @ q

@@ -24,7 +24,7 @@ class Categorical(ColumnKernel):
     def __post_init__(self) -> None:
         if len(self.loadings) != len(self.kappa) or not self.kappa:
             raise OptionError(
-                f"{len(self.loadings)} loadings and {len(self.kappa)} kappas; give one of each for every level"
+                f"{len(self.loadings)} loadings and {len(self.kappa)} kappas; give one of each a level"
             )
         if min(self.kappa) <= 0.0:
             raise OptionError(f"kappa is {min(self.kappa)}; it must be above zero")

@@ -1,4 +1,4 @@
-"""The kernel of one column as it enters the additive kernel: constrained, weighted, blind to missing cells."""
+"""The kernel of one column as it enters the additive kernel: constrained and weighted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from termwise.kernels.fused.block import KINDS, MISSING, TABLE
 from termwise.kernels.means import kernel_mean, kernel_mean_variance, residual_variance
 from termwise.kernels.resolved import resolved_nodes
 from termwise.kernels.second_moments import SECOND_MOMENTS
-from termwise.measures.base import PANELS, Array, Measure
+from termwise.measures.base import Array, Continuous, Measure
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,23 @@ class Component:
         value = self.weight * self.kernel.diag(np.nan_to_num(x)) - self.amplitude(x) ** 2
         return np.where(np.isnan(x), self.mean_variance, value)
 
-    def nodes(self, panels: int = PANELS) -> tuple[Array, Array]:
+    def nodes(self) -> tuple[Array, Array]:
         """Points and weights of the measure, fine enough for the kernel; those of weight zero left out."""
         assert self.measure is not None, "shares need orthogonal terms"
-        points, weights = resolved_nodes(self.kernel, self.measure, panels=panels)
+        points, weights = resolved_nodes(self.kernel, self.measure)
         return points[weights > 0.0], weights[weights > 0.0]
+
+    def coarse_nodes(self, panels: int) -> tuple[Array, Array]:
+        """The same without regard to the kernel, a few panels of eight nodes only."""
+        if not isinstance(self.measure, Continuous):
+            return self.nodes()
+        return self.measure.rule(self.measure.edges(panels))
 
     def second_moments(self, x: Array) -> Callable[[slice, slice], Array]:
         """int z(x_i, s) z(s, x_j) dp(s) for any tile (i, j): closed form, or nodes. OAK eq. 40, 44-48."""
+        assert self.measure is not None, "shares need orthogonal terms"
         closed = SECOND_MOMENTS.get((type(self.kernel), type(self.measure)))
-        if closed is None or self.measure is None:
+        if closed is None:
             points, weights = self.nodes()
             C = self.matrix(x, points) * np.sqrt(weights)
             return lambda i, j: C[i] @ C[j].T

@@ -16,7 +16,7 @@ JITTERS = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)  # relative to the me
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """U with U'U = A + jitter I, in the Fortran order of LAPACK; below the diagonal stands whatever was there."""
+    """U with U'U = A + jitter I, in the Fortran order of LAPACK; below the diagonal is anything."""
 
     upper: Array
     jitter: float
@@ -61,6 +61,6 @@ def factorise(A: Array, fill: Callable[[Array], None]) -> Factor:
         if info == 0:
             return Factor(upper, jitter)
     raise NumericalError(
-        f"the kernel matrix of {n} rows is not positive definite even with {JITTERS[-1]:g} of its diagonal added; "
-        "look for duplicate rows with a noise close to zero, or raise the lower bound of the noise"
+        f"the kernel matrix of {n} rows is not positive definite even with {JITTERS[-1]:g} of its diagonal "
+        "added; look for duplicate rows with a noise close to zero, or raise the lower bound of the noise"
     )

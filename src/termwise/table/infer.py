@@ -68,7 +68,9 @@ def _categorical_names(table: Table, categorical: str | Sequence[str | int]) -> 
             f"write categorical=[{categorical!r}] for one column"
         )
     if not isinstance(categorical, Iterable):
-        raise OptionError(f"categorical is {categorical!r}; use 'auto' or a list of column names or positions")
+        raise OptionError(
+            f"categorical is {categorical!r}; use 'auto' or a list of column names or positions"
+        )
     return frozenset(_known(table, entry, "categorical") for entry in categorical)
 
 

@@ -49,7 +49,7 @@ def column_adjoint(d, i, j, dz, k, slope, weight, a_x, a_z, g_weight, g_X, g_ax,
 
 @njit(inline="always", fastmath=FAST)
 def exp_block(x, out, d, shifted, shifted_bits, power, power_bits):
-    """out[d] = exp(x) for x <= 0: Cody-Waite reduction, a degree-12 polynomial, 2**k put together from bits."""
+    """out[d] = exp(x) for x <= 0: Cody-Waite reduction, a degree-12 polynomial, 2**k from its bits."""
     for b in range(BLOCK):
         shifted[b] = max(x[b], -700.0) * LOG2E + ROUND
     for b in range(BLOCK):

@@ -86,7 +86,7 @@ def adjoint_rows(kinds, weight, tables, s, X, a_x, Z, a_z, G, left, right, symme
     R = s.shape[0] - 1
     g_s, g_weight, g_tables = np.zeros(R + 1), np.zeros(D), np.zeros(tables.shape)
     g_X, g_ax, g_Z, g_az = np.zeros(X.shape), np.zeros(X.shape), np.zeros(Z.shape), np.zeros(Z.shape)
-    prefix = np.empty((D + 1, R + 1, BLOCK))
+    prefix = np.zeros((D + 1, R + 1, BLOCK))  # e_r of the first d columns stays zero for r > d
     last = prefix[D]
     z, k, slope = np.empty((D, BLOCK)), np.empty((D, BLOCK)), np.empty((D, BLOCK))
     back, g, dz, q = np.empty((R + 1, BLOCK)), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
@@ -95,9 +95,6 @@ def adjoint_rows(kinds, weight, tables, s, X, a_x, Z, a_z, G, left, right, symme
     for d in range(D + 1):
         for b in range(BLOCK):
             prefix[d, 0, b] = 1.0
-    for r in range(1, R + 1):
-        for b in range(BLOCK):
-            prefix[0, r, b] = 0.0
     for i in range(start, n, step):
         stop = i if symmetric else G.shape[1]
         scale = 2.0 if symmetric else 1.0
@@ -120,7 +117,7 @@ def adjoint_rows(kinds, weight, tables, s, X, a_x, Z, a_z, G, left, right, symme
                     slope_block(kinds[d], x, Z, d, j, q, k, slope)
                     for b in range(BLOCK):
                         z[d, b] = w * k[d, b] - ai * a_z[d, j, b]
-                for r in range(1, R + 1):
+                for r in range(1, min(R, d + 1) + 1):
                     for b in range(BLOCK):
                         prefix[d + 1, r, b] = prefix[d, r, b] + z[d, b] * prefix[d, r - 1, b]
             for r in range(R + 1):
@@ -130,8 +127,7 @@ def adjoint_rows(kinds, weight, tables, s, X, a_x, Z, a_z, G, left, right, symme
             for d in range(D - 1, -1, -1):
                 for b in range(BLOCK):
                     dz[b] = back[1, b]
-                    back[0, b] += z[d, b] * back[1, b]
-                for r in range(2, R + 1):
+                for r in range(2, min(R, d + 1) + 1):
                     for b in range(BLOCK):
                         dz[b] += back[r, b] * prefix[d, r - 1, b]
                         back[r - 1, b] += z[d, b] * back[r, b]

@@ -108,9 +108,7 @@ def _adjoint(w: Weights, left: Rows, right: Rows, given: tuple[Any, ...], thread
     parts = _share(loops.adjoint_rows, args, threads)
     s, weight, tables, x, ax, z, az = (sum(part[1:], part[0]) for part in zip(*parts, strict=True))
     columns = x.shape[0]
-    return Cotangents(
-        s, weight, tables, Rows(x, ax), Rows(z.reshape(columns, -1), az.reshape(columns, -1))
-    )
+    return Cotangents(s, weight, tables, Rows(x, ax), Rows(z.reshape(columns, -1), az.reshape(columns, -1)))
 
 
 def _share(loop: Callable[..., Any], args: tuple[Any, ...], threads: int) -> list[Any]:
