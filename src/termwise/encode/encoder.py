@@ -52,10 +52,9 @@ class LevelEncoder:
         if self.unknown == "error":
             for row, value in enumerate(values):
                 if value is not None and value not in codes:
-                    raise UnknownLevelError(
-                        f"column {self.name!r} has level {level_text(value)!r} in row {row}, not seen in fit; "
-                        "use unknown='marginalise' or leave the row out"
-                    )
+                    found = f"column {self.name!r} has level {level_text(value)!r} in row {row}"
+                    remedy = "use unknown='marginalise' or leave the row out"
+                    raise UnknownLevelError(f"{found}, not seen in fit; {remedy}")
         return np.array([codes.get(value, np.nan) for value in values], dtype=np.float64)
 
     def inverse(self, z: Array) -> np.ndarray:

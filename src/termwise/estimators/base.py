@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -182,7 +182,8 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "posterior_")
         cached = self.__dict__.get("_ranked_cache")
         if cached is None or cached[0] is not self.posterior_:
-            rng = np.random.default_rng(_seed(self.random_state))
+            # A stream of its own: the same posterior has the same intervals whenever it is asked.
+            rng = np.random.default_rng(0)
             cached = (self.posterior_, ranked_terms(self.posterior_, self.encoder_.names, rng))
             self._ranked_cache = cached
         ranked: Ranked = cached[1]
@@ -204,7 +205,10 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         return self._ranked().order_shares
 
     def prune(self, threshold: float = 0.01) -> Self:
-        """A fitted copy that predicts with the constant and the terms with at least this share."""
+        """A fitted copy that predicts with the constant and the terms with at least this share.
+
+        What the other terms would have added is not known to it, so their variance counts as noise.
+        """
         if (
             isinstance(threshold, bool)
             or not isinstance(threshold, (int, float, np.number))
@@ -212,15 +216,23 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         ):
             raise OptionError(f"threshold is {threshold!r}; use a share between 0 and 1")
         ranked = self._ranked()
+        shares = ranked.table["share"]
         kept = tuple(
-            term.columns
-            for term, share in zip(ranked.terms, ranked.table["share"], strict=True)
-            if share >= threshold
+            term.columns for term, share in zip(ranked.terms, shares, strict=True) if share >= threshold
         )
+        before = 1.0 if self.posterior_.terms is None else float(np.sum(shares))
+        lost = ranked.total * max(before - float(np.sum(shares[shares >= threshold])), 0.0)
         pruned = copy.copy(self)
-        pruned.posterior_ = replace(self.posterior_, terms=((), *kept))
+        noise = self.posterior_.noise + lost
+        pruned.posterior_ = replace(self.posterior_, terms=((), *kept), noise=noise)
         pruned.__dict__.pop("_ranked_cache", None)
         return pruned
+
+    @overload
+    def explain(self, X: None = None, *, n_terms: int = LEADING) -> Explanation: ...
+
+    @overload
+    def explain(self, X: Any, *, n_terms: int = LEADING) -> LocalExplanation: ...
 
     def explain(self, X: Any = None, *, n_terms: int = LEADING) -> Explanation | LocalExplanation:
         """The model in plain data: ranked terms and effects; with rows, what each term adds to them."""

@@ -21,16 +21,12 @@ MOST_TERMS = 50_000
 
 @dataclass(frozen=True, eq=False)
 class TermVariances:
-    """Variance of the posterior mean of every listed term, and of every order, listed or not."""
+    """Variance of the posterior mean of every listed term and of every order, and what the terms sum to."""
 
     terms: tuple[Subset, ...]
     variances: Array
     by_order: Array
-
-    @property
-    def total(self) -> float:
-        """The variance that all terms explain."""
-        return float(np.sum(self.by_order[1:]))
+    total: float
 
 
 def term_variances(posterior: Posterior, most_terms: int = MOST_TERMS) -> TermVariances:
@@ -55,7 +51,8 @@ def term_variances(posterior: Posterior, most_terms: int = MOST_TERMS) -> TermVa
         by_order += e @ root
     squares = np.square(kernel.variances)
     scale = np.array([squares[len(term)] for term in terms])
-    return TermVariances(terms, np.maximum(totals * scale, 0.0), np.maximum(by_order * squares, 0.0))
+    by_order = np.maximum(by_order * squares, 0.0)
+    return TermVariances(terms, np.maximum(totals * scale, 0.0), by_order, float(np.sum(by_order[1:])))
 
 
 def sampled_variances(posterior: Posterior, terms: tuple[Subset, ...], X: Array) -> TermVariances:
@@ -69,7 +66,7 @@ def sampled_variances(posterior: Posterior, terms: tuple[Subset, ...], X: Array)
             AdditiveKernel(kernel.components, only), posterior.centres, posterior.alpha, posterior.root, 0.0
         )
         by_order[r] = np.var(part.mean(X))
-    return TermVariances(terms, variances, by_order)
+    return TermVariances(terms, variances, by_order, float(np.sum(variances)))
 
 
 def subsets(n_columns: int, max_order: int) -> Iterator[Subset]:

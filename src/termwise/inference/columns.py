@@ -78,7 +78,7 @@ class TrainableColumn(ABC):
 
     @abstractmethod
     def state(self, theta: Array, *, late: bool = True) -> State:
-        """Evaluate the column at its parameters; the tangents of late ones are zero if they are not wanted."""
+        """Evaluate the column at its parameters; tangents of late ones only if they are wanted."""
 
     @abstractmethod
     def log_prior(self, theta: Array) -> tuple[float, Array]:

@@ -91,7 +91,7 @@ class ExactObjective:
     evaluations: int = 0
 
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
-        """The objective and its gradient, zero for late parameters if not `late`; the jitter stays in `jitter`."""
+        """The objective and its gradient, for late parameters only if wanted; sets `jitter`."""
         self.evaluations += 1
         parts = zip(self.model.columns, self.model.by_column(theta), strict=True)
         states = [column.state(part, late=late) for column, part in parts]
