@@ -39,7 +39,7 @@ def run(quick: bool = False) -> Iterator[Figure]:
         for name, time in found.items():
             yield Figure(f"value and gradient, {name}, N = {n}", 1e3 * time.least, "ms")
             limit = MOST_LAPACKS.get((name, n))
-            yield Figure("  over potrf + potri", time.least / floor.least, "x", at_most=limit)
+            yield Figure(f"  over potrf + potri, N = {n}", time.least / floor.least, "x", at_most=limit)
         plain[n] = found[PLAIN].least
     yield from beside_botorch(plain[PEER_ROWS], 1 if quick else 5)
     yield from compiling()
@@ -72,7 +72,7 @@ def beside_botorch(ours: float, repeats: int) -> Iterator[Figure]:
         print(f"  BoTorch is not compared: {error}")
         return
     yield Figure(f"value and gradient, BoTorch (order 2), N = {PEER_ROWS}", 1e3 * theirs, "ms")
-    yield Figure("  over ours, plain", theirs / ours, "x", at_least=LEAST_BOTORCH)
+    yield Figure("  BoTorch over ours, plain", theirs / ours, "x", at_least=LEAST_BOTORCH)
 
 
 def compiling() -> Iterator[Figure]:

@@ -75,7 +75,7 @@ def _step(X: np.ndarray, y: np.ndarray) -> Callable[[], float]:
         missing = [name for name, parameter in model.named_parameters() if parameter.grad is None]
         if missing:
             raise RuntimeError(f"BoTorch gave no gradient for {missing}; the timing would not compare")
-        return float(value)
+        return float(value.detach())
 
     return step
 

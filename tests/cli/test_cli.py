@@ -86,9 +86,10 @@ def test_fit_saves_what_python_would_and_prints_the_terms(folder: Path, model: P
     expected = tw.OAKRegressor(max_order=1).fit(features, y)
     np.testing.assert_array_equal(tw.load(model).predict(features), expected.predict(features))
     lines = (folder / "fit.txt").read_text().splitlines()
-    assert lines[0].split() == ["term", "share", "90", "%", "interval"]
-    assert lines[1].split()[0] == expected.terms_[0].name
-    assert f"{100.0 * expected.sobol_['share'][0]:.1f} %" in lines[1]
+    assert lines[0].startswith(f"The terms explain {100.0 * expected.explained_:.1f} % of the variance")
+    assert lines[2].split() == ["term", "share", "90", "%", "interval"]
+    assert lines[3].split()[0] == expected.terms_[0].name
+    assert f"{100.0 * expected.sobol_['share'][0]:.1f} %" in lines[3]
     assert "order 1  100.0 %  ####################" in lines
 
 
@@ -174,7 +175,7 @@ def test_reordered_columns_one_row_and_unseen_levels(folder: Path, model: Path) 
 def test_explain(model: Path) -> None:
     lines = run("explain", model).stdout.splitlines()
     loaded = tw.load(model)
-    assert lines[1].split()[0] == loaded.terms_[0].name
+    assert lines[3].split()[0] == loaded.terms_[0].name
     assert any(line.split() == ["column", "measure", "why"] for line in lines)
     assert any(line.startswith("city") and "3 levels" in line for line in lines)
     found = json.loads(run("explain", model, "--json").stdout)

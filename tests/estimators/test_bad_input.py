@@ -67,8 +67,8 @@ def assert_sound(model: Any, X: Any) -> None:
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (changed(target(), 3, np.nan), r"NaN in row 3 \(1 such rows\); leave those rows out"),
-        (changed(target(), slice(3, 5), np.inf), r"infinity in row 3 \(2 such rows\); leave those rows out"),
+        (changed(target(), 3, np.nan), r"NaN in row 3 \(1 in all\); leave those rows out"),
+        (changed(target(), slice(3, 5), np.inf), r"infinity in row 3 \(2 in all\); leave those rows out"),
         (np.array([None, *target()[1:]], dtype=object), "NaN in row 0"),
         (pd.Series([None, *target()[1:]], dtype="Float64"), "NaN in row 0"),
         (np.full(ROWS, 7.0), "is 7 in every row"),

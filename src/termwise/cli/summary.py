@@ -22,6 +22,7 @@ def summary(model: AdditiveRegressor) -> dict[str, Any]:
     return {
         "estimator": type(model).__name__,
         "rows": len(model.posterior_.alpha),
+        "explained": explained["explained"],
         "terms": explained["terms"],
         "order_shares": explained["order_shares"],
         "columns": [asdict(choice) for choice in model.columns_],
@@ -44,7 +45,7 @@ def summary_text(found: dict[str, Any], top: int | None) -> str:
         (_shown(term["term"]), _percent(term["share"]), _bar(term["share"]), _interval(term))
         for term in shown
     ]
-    lines = [_table(rows, "<><<")]
+    lines = [_explained(found["explained"]), "", _table(rows, "<><<")]
     left = terms[len(shown) :]
     if left:
         count = "1 more term" if len(left) == 1 else f"{len(left)} more terms"
@@ -53,7 +54,7 @@ def summary_text(found: dict[str, Any], top: int | None) -> str:
     orders = [(f"order {order}", _percent(share), _bar(share)) for order, share in shares]
     lines += ["", _table(orders, "<><")]
     if found["estimator"] == "AdditiveGPRegressor":
-        lines += ["", "These terms are not orthogonal: their shares need not add up to 100 %."]
+        lines += ["", "These terms are not orthogonal: a share says little about its features alone."]
     return "\n".join(lines)
 
 
@@ -82,6 +83,12 @@ def _cells(row: Sequence[str], align: str, widths: Sequence[int]) -> Iterable[st
 def _shown(name: str) -> str:
     # A name may hold line ends, but a row of the table is one line.
     return " ".join(name.split())
+
+
+def _explained(part: float) -> str:
+    return (
+        f"The terms explain {_percent(part)} of the variance of the target; the rest is noise to the model."
+    )
 
 
 def _percent(share: float | None) -> str:

@@ -204,6 +204,12 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         """The share of the explained variance that each order 1, 2, .. has."""
         return self._ranked().order_shares
 
+    @property
+    def explained_(self) -> float:
+        """The part of the target's variance that the terms explain; the rest is noise to the model."""
+        total = self._ranked().total
+        return total / (total + self.posterior_.noise)
+
     def prune(self, threshold: float = 0.01) -> Self:
         """A fitted copy that predicts with the constant and the terms with at least this share.
 
@@ -243,7 +249,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         drawn = [term for term in ranked.terms if term.order <= 2][:n_terms]
         scale = self.target_scale_.scale
         effects = tuple(effect(self.posterior_, self.encoder_, term, scale) for term in drawn)
-        return Explanation(ranked.table, ranked.order_shares, effects)
+        return Explanation(ranked.table, ranked.order_shares, effects, self.explained_)
 
     def _explain_rows(self, X: Any) -> LocalExplanation:
         encoded = self._encode(X)

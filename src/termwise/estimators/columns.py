@@ -76,7 +76,7 @@ def _number(name: str, x: Array, kind: str, plan: ColumnPlan) -> tuple[Trainable
         measure = Empirical.fit(known)
         warp = np.unique(known).size > 2
         column = WarpedColumn(x, measure, plan.kernel, normalise=plan.normalise, warp=warp)
-        return column, ColumnChoice(name, "empirical", "encoding learned by the evidence: empirical")
+        return column, ColumnChoice(name, "empirical", "its encoding was learned by the evidence")
     choice = choose_measure(known, kind=kind)
     chosen = choice.measure
     if isinstance(chosen, Empirical):

@@ -21,8 +21,8 @@ class OAKRegressor(AdditiveRegressor):
     max_order : int or None, default 3
         The most features in one term; None for all.
     kernel : {"matern52", "matern32", "matern12", "se"}
-        How smooth the functions are. On the benchmark tables "matern52" had the highest evidence and the
-        best calibrated predictions.
+        How smooth the functions are. On the benchmark tables "matern52" had the higher mean evidence and
+        the better calibrated predictions.
     measure : {"auto", "normal", "mixture", "uniform", "empirical"} or dict by column
         The distribution of a column under which terms are orthogonal.
     flow : {"learned", "fixed", None}

@@ -93,6 +93,6 @@ def finite_target(y: Any, n_rows: int) -> Array:
     if bad.size:
         what = "NaN" if np.isnan(values[bad[0]]) else "infinity"
         raise TargetError(
-            f"the target contains {what} in row {bad[0]} ({bad.size} such rows); leave those rows out"
+            f"the target contains {what} in row {bad[0]} ({bad.size} in all); leave those rows out"
         )
     return values

@@ -14,11 +14,20 @@ from termwise.measures.base import Array
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The ranked terms of a model, their shares, and the effects of the leading ones."""
+    """The ranked terms of a model, their shares, and the effects of the leading ones.
+
+    `explained` is the part of the target's variance that all terms explain together.
+    """
 
     sobol: np.ndarray
     order_shares: Array
     effects: tuple[Effect, ...]
+    explained: float = np.nan
+
+    def __repr__(self) -> str:
+        """The leading terms in one line."""
+        leading = ", ".join(f"{row['term']} {row['share']:.1%}" for row in self.sobol[:3])
+        return f"<Explanation of {len(self.sobol)} terms: {leading}>"
 
     def frame(self) -> Any:
         """The ranked terms as a pandas data frame."""
@@ -27,7 +36,11 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON can write; NaN becomes None."""
         rows = [{name: _plain(row[name]) for name in self.sobol.dtype.names or ()} for row in self.sobol]
-        return {"terms": rows, "order_shares": [_plain(share) for share in self.order_shares]}
+        return {
+            "explained": _plain(self.explained),
+            "terms": rows,
+            "order_shares": [_plain(share) for share in self.order_shares],
+        }
 
     def plot(self, **style: Any) -> Any:
         """Draw the effects of the leading terms; returns a matplotlib figure."""
@@ -45,6 +58,10 @@ class LocalExplanation:
     contributions: Array
     std: Array
     predictions: Array
+
+    def __repr__(self) -> str:
+        """How much there is."""
+        return f"<LocalExplanation of {self.predictions.size} rows by {len(self.terms)} terms>"
 
     def frame(self) -> Any:
         """One row of the data frame for each row explained, one column for each term."""

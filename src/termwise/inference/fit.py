@@ -22,7 +22,7 @@ from termwise.posterior.posterior import Posterior
 # Short, as a climb finds its way from short lengthscales to long ones but seldom back; in sd of the column.
 FIRST_LENGTHSCALE, SPREAD = 0.3, 0.3  # and the sd of its logarithm among random starts
 FIRST_NOISES, NOISE_RANGE = (0.01, 0.1), (0.003, 0.3)  # in variances of the target
-FIRST_TOLERANCE, TOLERANCE = 1e-3, 1e-7  # relative change of the objective that ends a climb
+FIRST_TOLERANCE, TOLERANCE = 1e-3, 1e-6  # relative change of the objective that ends a climb
 WORST = 1e100
 SIDE_BY_SIDE = 1500  # rows up to which two starts on one core each beat one start on two
 SERIAL_BLAS = 700  # rows below which threads inside LAPACK cost more than they bring
