@@ -39,7 +39,11 @@ class Figure:
 
     def plain(self) -> dict[str, Any]:
         """The figure for JSON."""
-        return {**asdict(self), "value": float(self.value), "met": None if self.met is None else bool(self.met)}
+        return {
+            **asdict(self),
+            "value": float(self.value),
+            "met": None if self.met is None else bool(self.met),
+        }
 
 
 def summary(figures: Sequence[Figure]) -> str:

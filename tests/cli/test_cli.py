@@ -214,7 +214,7 @@ BAD_TABLES: dict[str, tuple[str | bytes, str]] = {
     "target with a missing cell": ("age,price\n1,2\n3,\n4,5\n", "NaN in row 1"),
     "text target": ("age,price\n1,cheap\n3,dear\n", "not made of numbers"),
     "constant target": ("age,price\n1,2\n3,2\n", "in every row"),
-    "constant features": ("age,price\n1,2\n1,3\n", "no column of the table varies"),
+    "constant features": ("age,price\n1,2\n1,3\n", "no column varies"),
     "infinite feature": ("age,price\n1,2\ninf,3\n", "infinite"),
     "ragged": ("age,price\n1,2\n3\n", "line 3"),
     "duplicate names": ("age,age,price\n1,2,3\n4,5,6\n", "more than once"),

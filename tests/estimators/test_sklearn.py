@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from termwise import AdditiveGPRegressor, OAKRegressor
-from termwise.errors import OptionError, TermError, TermwiseError
+from termwise.errors import OptionError, TermError, TermwiseError, TermwiseWarning
 
 ROWS = 60
 QUICK: dict[str, Any] = {"max_order": 2, "n_restarts": 1}
@@ -337,3 +337,38 @@ def test_explain_of_rows_takes_predictions_apart(oak: OAKRegressor, frame: Any) 
     np.testing.assert_allclose(local.constant + local.contributions.sum(axis=1), local.predictions, atol=1e-8)
     np.testing.assert_allclose(local.predictions, oak.predict(rows))
     assert list(local.frame().columns) == ["prediction", "constant", *local.terms]
+
+
+@pytest.mark.parametrize("kind", ["gam", "se"])
+def test_terms_sum_to_the_prediction_on_a_wide_table(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 13))
+    model = AdditiveGPRegressor(kind=kind, n_restarts=1).fit(X, X[:, 0] + X[:, 1] * X[:, 2])
+    whole = model.constant_ + model.predict_terms(X[:5]).sum(axis=1)
+    np.testing.assert_allclose(whole, model.predict(X[:5]), atol=1e-8)
+    assert model.sobol_["share"].sum() == pytest.approx(1.0)
+
+
+def test_pruning_never_makes_a_model_surer():
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(80, 5)), rng.normal(size=(200, 5))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=80)
+    model = OAKRegressor(n_restarts=1).fit(X, y)
+    stds = [model.prune(t).predict(new, return_std=True)[1].mean() for t in (0.0, 0.01, 0.1, 1.0)]
+    assert stds == sorted(stds)
+    assert stds[0] >= 0.999 * model.predict(new, return_std=True)[1].mean()
+    assert model.prune(1.0).explained_ == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        model.sobol_["share"][0] = 0.5
+
+
+def test_kinds_can_be_set_and_an_identifier_is_left_out():
+    rng = np.random.default_rng(0)
+    dose, name = rng.integers(0, 2, 40).astype(float), np.array([f"p{i}" for i in range(40)], dtype=object)
+    table = {"dose": dose, "name": name, "x": rng.normal(size=40)}
+    y = dose + table["x"] + 0.1 * rng.normal(size=40)
+    with pytest.warns(TermwiseWarning, match="'name' has a new level in every row"):
+        model = OAKRegressor(categorical={"dose": "continuous"}, n_restarts=1).fit(table, y)
+    assert model.encoder_.names == ("dose", "x")
+    half = model.predict({"dose": [0.5], "name": ["new"], "x": [0.0]})
+    assert half == pytest.approx([0.5], abs=0.2)

@@ -187,13 +187,26 @@ def test_terms_that_are_not_orthogonal_have_their_variance_over_the_rows():
     free = [Component(SquaredExponential(0.7), None), Component(SquaredExponential(1.5), None)]
     posterior = posterior_of(free, (0.3, 1.0, 0.6), missing=False)
     X = posterior.centres
-    found = sampled_variances(posterior, ((0,), (0, 1), (1,)), X)
+    found = sampled_variances(posterior, X)
     np.testing.assert_allclose(
         found.variances, [np.var(posterior.term_mean(u, X)) for u in found.terms], rtol=1e-12
     )
     first = posterior.term_mean((0,), X) + posterior.term_mean((1,), X)
     assert found.by_order[1] == pytest.approx(np.var(first), rel=1e-10)
     assert found.by_order[2] == pytest.approx(np.var(posterior.term_mean((0, 1), X)), rel=1e-10)
+    assert found.complete
+    assert found.total == pytest.approx(np.sum(found.variances))
+
+
+def test_an_order_without_variance_has_no_terms_and_one_with_too_many_is_counted_whole():
+    free = [Component(SquaredExponential(0.5 + 0.1 * d), None) for d in range(4)]
+    posterior = posterior_of(free, (0.3, 0.0, 0.0, 0.0, 0.6), missing=False)
+    assert sampled_variances(posterior, posterior.centres).terms == ((0, 1, 2, 3),)
+    posterior = posterior_of(free, (0.3, 1.0, 0.5), missing=False)
+    found = sampled_variances(posterior, posterior.centres, most_terms=5)
+    assert found.terms == ((0,), (1,), (2,), (3,))
+    assert not found.complete
+    assert found.total == pytest.approx(np.sum(found.variances) + found.by_order[2])
 
 
 # Intervals.

@@ -189,7 +189,6 @@ BAD_DOCUMENTS: dict[str, Callable[[Document], Any]] = {
     "estimator list": set_at("estimator", ["OAKRegressor"]),
     "option": set_at("params", "evil", 1),
     "options": set_at("params", None),
-    "random state": set_at("params", "random_state", "a"),
     "kernel": set_at("components", 0, "kernel", "name", "linear"),
     "lengthscale": set_at("components", 0, "kernel", "lengthscale", -1.0),
     "lengthscale list": set_at("components", 0, "kernel", "lengthscale", [1.0]),

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from termwise.kernels.means import kernel_mean, kernel_mean_variance, residual_variance
-from termwise.kernels.second_moments import SECOND_MOMENTS, by_nodes, factor, second_moment
+from termwise.kernels.second_moments import SECOND_MOMENTS, by_nodes, second_moment
 from termwise.kernels.squared_exponential import SquaredExponential
 from termwise.measures import Discrete, Empirical, Normal, Uniform
-from tests.kernels.adaptive import CONTINUOUS, EXAMPLES, KERNELS, MEASURE_EXAMPLES, expectation
+from tests.kernels.adaptive import CONTINUOUS, EXAMPLES, KERNELS, expectation
 
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
-every_measure = pytest.mark.parametrize("measure", MEASURE_EXAMPLES, ids=lambda m: m.kind)
 every_continuous = pytest.mark.parametrize("measure", CONTINUOUS, ids=lambda m: m.kind)
 
 
@@ -66,27 +65,3 @@ def test_a_long_lengthscale_keeps_its_digits(lengthscale):
     k, measure, x = SquaredExponential(lengthscale), Normal(0.0, 1.5), np.array([-2.0, 0.5, 3.0])
     moment = second_moment(k, measure, x, x) / residual_variance(k, measure) ** 2
     np.testing.assert_allclose(moment, np.outer(x, x) / 1.5**2, rtol=30 / lengthscale**2)
-
-
-@every_kernel
-@every_measure
-@pytest.mark.parametrize("lengthscale", [0.3, 3.0, 100.0])
-def test_the_factor_gives_the_second_moments(kernel, measure, lengthscale):
-    k, x = kernel(lengthscale), np.linspace(-2, 3, 40)
-    C, expected = factor(k, measure, x), second_moment(k, measure, x, x)
-    assert C.shape[0] == 40
-    assert C.shape[1] <= 40
-    # Panels of the factor do not end at the points, so that it can serve all of them: a kink costs digits.
-    tolerance = 5e-3 if kernel.name == "matern12" else 1e-5 if kernel.kinked else 1e-11
-    np.testing.assert_allclose(C @ C.T, expected, rtol=0, atol=tolerance * np.abs(expected).max())
-
-
-def test_the_factor_of_a_smooth_kernel_has_low_rank():
-    x = np.random.default_rng(0).normal(size=500)
-    assert factor(SquaredExponential(1.0), Normal(), x).shape[1] <= 20
-
-
-def test_a_constraint_that_leaves_nothing_gives_zeros():
-    x = np.array([0.0, 0.0])
-    C = factor(SquaredExponential(), Empirical((0.0,), (1.0,)), x)
-    np.testing.assert_array_equal(C, np.zeros((2, 1)))

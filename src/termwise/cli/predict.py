@@ -41,8 +41,8 @@ def predict(model: str, table: str, terms: bool, path: str | None) -> None:
 def _terms(fitted: Any, rows: Any) -> tuple[list[str], list[Any]]:
     import numpy as np
 
+    from termwise.explain.terms import column_names
+
     values = fitted.predict_terms(rows)
-    terms = [term.name for term in fitted.terms_]
-    # A feature may itself be called "std"; no two columns of a table have one name.
-    names = [f"{name} (term)" if name in FIXED else name for name in terms]
+    names = column_names([term.name for term in fitted.terms_], FIXED)
     return ["constant", *names], [np.full(rows.n_rows, fitted.constant_), *values.T]

@@ -53,7 +53,7 @@ class SharesDisplay:
 def _draw(ax: Any, table: np.ndarray, colour: str) -> None:
     places = np.arange(len(table))
     ax.barh(places, 100.0 * table["share"], color=colour, alpha=0.55, height=0.7)
-    # lines and not error bars: a share may lie outside its interval, where error bars would have no length
+    # lines and not error bars, which would need lengths: an interval is given by its ends
     ax.hlines(places, 100.0 * table["low"], 100.0 * table["high"], color="0.2", linewidth=1.5)
     for place, row in zip(places, table, strict=True):
         end = 100.0 * np.nanmax([row["share"], row["high"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,9 +11,11 @@ import numpy as np
 
 from termwise.encode.flow import Flow, Step, fit_flow
 from termwise.encode.scale import Array, Standardise
-from termwise.errors import ModelFileError, UnknownLevelError
+from termwise.errors import ModelFileError, TermwiseWarning, UnknownLevelError
 from termwise.table import Column, Schema, Table, level_text
 from termwise.table.cells import Level
+
+MOST_SINGLE_LEVELS = 20  # with more levels than this, each in one row only, a column is an identifier
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,10 @@ def _column_from_dict(data: Mapping[str, Any]) -> ColumnEncoder:
             float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in data["levels"]
         )
         return LevelEncoder(str(data["name"]), levels, str(data["unknown"]))
-    raise ModelFileError(f"the model file has a column encoder of kind {data['kind']!r}, which is not known")
+    raise ModelFileError(
+        f"the model file has a column encoder of kind {data['kind']!r}, expected 'number' or 'level'; "
+        "save the model again with this version"
+    )
 
 
 def fit_encoder(schema: Schema, table: Table, *, flow: bool, unknown: str) -> Encoder:
@@ -130,15 +136,24 @@ def fit_encoder(schema: Schema, table: Table, *, flow: bool, unknown: str) -> En
 
 def _fit_column(column: Column, values: np.ndarray, *, flow: bool, unknown: str) -> ColumnEncoder | None:
     if column.is_discrete:
+        known_levels = sum(value is not None for value in values)
+        if len(column.levels) == known_levels > MOST_SINGLE_LEVELS:
+            warnings.warn(
+                f"column {column.name!r} has a new level in every row, like an identifier, and is left out; "
+                "leave it out of the table, or make it a number if it is one",
+                TermwiseWarning,
+                stacklevel=2,
+            )
+            return None
         return LevelEncoder(column.name, column.levels, unknown) if len(column.levels) > 1 else None
     known = values[~np.isnan(values)]
     if known.size == 0 or np.min(known) == np.max(known):
         return None
-    return NumberEncoder(fit_flow(known, log=False) if flow else plain_flow(known))
+    return NumberEncoder(fit_flow(known) if flow else plain_flow(known))
 
 
 def plain_flow(x: Array) -> Flow:
     """Standardising only, as a flow without steps."""
     units = Standardise.fit(x)
     s = units.forward(x)
-    return Flow(units, (), float(np.min(s)), float(np.max(s)), 0.5)
+    return Flow(units, (), float(np.min(s)), float(np.max(s)))

@@ -1,6 +1,6 @@
 """A monotone map that makes one column close to standard normal, defined on all reals. OAK appendix F.
 
-x -> robust units -> (log) -> sinh-arcsinh -> standardise, with straight lines outside the training range.
+x -> robust units -> sinh-arcsinh -> standardise, with straight lines outside the training range.
 """
 
 from __future__ import annotations
@@ -19,32 +19,10 @@ FEW_VALUES = 5  # with fewer distinct values there is no shape to bend
 MANY_ROWS = 20_000  # above this the shape is fitted to quantiles
 N_QUANTILES = 4_096
 PRIOR_ROWS = 10.0  # weight of a unit normal prior on the four parameters, in rows
-LOG_OFFSETS = 10.0 ** np.arange(-3.0, 1.6, 0.25)  # candidates, in units of the column's spread
 # location, log_width, skew, log_tail. Without bounds a column with atoms narrows the width for ever.
 BOUNDS = ((-3.0, 3.0), (-3.0, 1.5), (-3.0, 3.0), (-2.5, 1.5))
 
 FAR = 1e100  # beyond it every kernel is zero, and its square is still a number
-
-
-@dataclass(frozen=True)
-class LogStep:
-    """Shifted logarithm in its own robust units: (log(s + offset) - centre) / spread."""
-
-    offset: float
-    centre: float
-    spread: float
-
-    def forward(self, s: Array) -> Array:
-        """Return (log(s + offset) - centre) / spread; needs s > -offset."""
-        return (np.log(s + self.offset) - self.centre) / self.spread
-
-    def inverse(self, t: Array) -> Array:
-        """Return exp(centre + spread t) - offset."""
-        return np.exp(self.centre + self.spread * t) - self.offset
-
-    def derivative(self, s: Array) -> Array:
-        """Return 1 / (spread (s + offset))."""
-        return 1.0 / (self.spread * (s + self.offset))
 
 
 @dataclass(frozen=True)
@@ -77,8 +55,8 @@ class SinhArcsinh:
         return np.exp(self.log_tail) * np.arcsinh((s - self.location) / np.exp(self.log_width)) + self.skew
 
 
-Step = Standardise | LogStep | SinhArcsinh
-STEPS: dict[str, type[Step]] = {kind.__name__: kind for kind in (Standardise, LogStep, SinhArcsinh)}
+Step = Standardise | SinhArcsinh
+STEPS: dict[str, type[Step]] = {kind.__name__: kind for kind in (Standardise, SinhArcsinh)}
 
 
 @dataclass(frozen=True)
@@ -86,15 +64,12 @@ class Flow:
     """The composition z = f_K o .. o f_1(s) of a column in its own units s = units(x). OAK eq. 33.
 
     Outside [low, high], the training range in those units, the map goes on along its tangent.
-    `kl` is mean(z^2 / 2 - log dz/ds) of the training rows with s in standard deviations (OAK eq. 37): plain
-    standardising has 0.5, and what is below it is what the flow has gained, in nats per row.
     """
 
     units: Standardise
     steps: tuple[Step, ...]
     low: float
     high: float
-    kl: float
 
     def forward(self, x: Array) -> Array:
         """Encode: g(c) + g'(c) (s - c) with c the nearest point of the training range; NaN stays NaN."""
@@ -121,8 +96,7 @@ class Flow:
     def to_dict(self) -> dict[str, Any]:
         """Write as plain names and floats, which JSON keeps exactly."""
         steps = [{"kind": type(step).__name__, **asdict(step)} for step in self.steps]
-        numbers = {"low": self.low, "high": self.high, "kl": self.kl}
-        return {"units": asdict(self.units), "steps": steps, **numbers}
+        return {"units": asdict(self.units), "steps": steps, "low": self.low, "high": self.high}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Flow:
@@ -131,10 +105,10 @@ class Flow:
             STEPS[step["kind"]](**{name: value for name, value in step.items() if name != "kind"})
             for step in data["steps"]
         )
-        return cls(Standardise(**data["units"]), steps, data["low"], data["high"], data["kl"])
+        return cls(Standardise(**data["units"]), steps, data["low"], data["high"])
 
 
-def fit_flow(x: Array, *, log: bool) -> Flow:
+def fit_flow(x: Array) -> Flow:
     """Fit the flow of one column, in whatever units, by least divergence from N(0, 1). OAK eq. 37."""
     x = np.asarray(x, dtype=np.float64)
     assert x.ndim == 1, "a flow is of one column"
@@ -146,10 +120,9 @@ def fit_flow(x: Array, *, log: bool) -> Flow:
     if np.unique(s).size < FEW_VALUES:
         units = Standardise.fit(x)
         return _finish(units, (), units.forward(x))
-    before = (_fit_log(s),) if log else ()
-    bend = _fit_bend(_forward(before, s))
-    after = Standardise.fit(_forward((*before, bend), s))
-    return _finish(units, (*before, bend, after), s)
+    bend = _fit_bend(s)
+    after = Standardise.fit(bend.forward(s))
+    return _finish(units, (bend, after), s)
 
 
 def profile_kl(parameters: Array, s: Array) -> tuple[float, Array]:
@@ -217,17 +190,6 @@ def _curvature(parameters: Array, s: Array, free: NDArray[np.intp]) -> Array:
     return np.array(columns)[:, free] / 2e-5
 
 
-def _fit_log(s: Array) -> LogStep:
-    """Choose the offset whose logarithm is closest to normal: least log sd(l) + mean(l), l = log(s + offset).
-
-    A fixed grid in units of the column's spread: the choice is the same number in all units.
-    """
-    logs = [np.log(s - np.min(s) + offset) for offset in LOG_OFFSETS]
-    best = int(np.argmin([np.log(np.std(values)) + np.mean(values) for values in logs]))
-    own = Standardise.robust(logs[best])
-    return LogStep(float(LOG_OFFSETS[best] - np.min(s)), own.shift, own.scale)
-
-
 def _representatives(x: Array) -> Array:
     """Return all rows, or of many rows their quantiles and both extremes."""
     if x.size <= MANY_ROWS:
@@ -237,10 +199,7 @@ def _representatives(x: Array) -> Array:
 
 
 def _finish(units: Standardise, steps: tuple[Step, ...], s: Array) -> Flow:
-    spread = Standardise.fit(s).scale
-    log_slope = np.log(_derivative(steps, s)) + np.log(spread)
-    kl = float(np.mean(0.5 * _forward(steps, s) ** 2 - log_slope))
-    return Flow(units, steps, float(np.min(s)), float(np.max(s)), kl)
+    return Flow(units, steps, float(np.min(s)), float(np.max(s)))
 
 
 def _forward(steps: tuple[Step, ...], s: Array) -> Array:

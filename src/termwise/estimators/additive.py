@@ -60,13 +60,13 @@ class AdditiveGPRegressor(AdditiveRegressor):
 
     def _orders(self, n_columns: int) -> Orders:
         if self.kind == "gam":
-            return EachOrder((0, 1))
+            return EachOrder((0, 1), n_columns)
         if self.kind == "se":
-            return EachOrder((0, n_columns))
+            return EachOrder((0, n_columns), n_columns)
         if self.kind == "all-subsets":
             return AllSubsets(n_columns)
         order = n_columns if self.max_order is None else min(self.max_order, n_columns)
-        return EachOrder(tuple(range(order + 1)))
+        return EachOrder(tuple(range(order + 1)), n_columns)
 
     def _plan(self, encoder: Encoder) -> ColumnPlan:
         return ColumnPlan(KERNELS[self.kernel], ["auto"] * len(encoder.names), False, False, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, overload
 
@@ -24,7 +24,7 @@ from termwise.estimators.options import (
     one_of,
     whole_number,
 )
-from termwise.estimators.ranked import Ranked, ranked_terms
+from termwise.estimators.ranked import Ranked, ranked_terms, variance_between
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.terms import Term
@@ -34,7 +34,7 @@ from termwise.inference.orders import Orders
 from termwise.inference.progress import monitor_for
 from termwise.kernels.additive import Subset
 from termwise.measures.base import Array
-from termwise.table import Schema, read_table
+from termwise.table import Schema, Table, read_table
 
 LEADING = 6  # terms drawn by default
 
@@ -76,11 +76,13 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
             raise TableError(
                 f"the table has {table.n_rows} rows; exact inference takes {MOST_ROWS} at most: fit a sample"
             )
-        schema = Schema.infer(table, categorical=self.categorical)
+        schema = _schema(table, self.categorical)
         table = schema.check(table, owner=type(self).__name__)
         encoder = fit_encoder(schema, table, flow=self._uses_flow(), unknown=self.unknown)
         if not encoder.columns:
-            raise TableError("no column of the table varies; there is nothing to learn the target from")
+            raise TableError(
+                "no column varies, so none can explain the target; add columns with more than one value"
+            )
         encoded = encoder.transform(table)
         scale = Standardise.fit(target)
         standard = scale.forward(target)
@@ -109,7 +111,11 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
             one_of("progress", self.progress, (True, False, None))
         one_of("unknown", self.unknown, ("marginalise", "error"))
         whole_number("n_restarts", self.n_restarts, at_least=1)
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, (int, np.integer)) or self.n_jobs == 0):
+        if self.n_jobs is not None and (
+            isinstance(self.n_jobs, bool)
+            or not isinstance(self.n_jobs, (int, np.integer))
+            or self.n_jobs == 0
+        ):
             raise OptionError(
                 f"n_jobs is {self.n_jobs!r}; use None, a positive whole number, or -1 for all cores"
             )
@@ -207,13 +213,13 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
     @property
     def explained_(self) -> float:
         """The part of the target's variance that the terms explain; the rest is noise to the model."""
-        total = self._ranked().total
-        return total / (total + self.posterior_.noise)
+        explained = self._ranked().explained
+        return explained / (explained + self.posterior_.noise)
 
     def prune(self, threshold: float = 0.01) -> Self:
         """A fitted copy that predicts with the constant and the terms with at least this share.
 
-        What the other terms would have added is not known to it, so their variance counts as noise.
+        What the other terms would have added is not known to it, so it counts as noise.
         """
         if (
             isinstance(threshold, bool)
@@ -226,11 +232,11 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         kept = tuple(
             term.columns for term, share in zip(ranked.terms, shares, strict=True) if share >= threshold
         )
-        before = 1.0 if self.posterior_.terms is None else float(np.sum(shares))
-        lost = ranked.total * max(before - float(np.sum(shares[shares >= threshold])), 0.0)
+        posterior = replace(self.posterior_, terms=((), *kept))
         pruned = copy.copy(self)
-        noise = self.posterior_.noise + lost
-        pruned.posterior_ = replace(self.posterior_, terms=((), *kept), noise=noise)
+        pruned.posterior_ = replace(
+            posterior, noise=posterior.noise + variance_between(self.posterior_, posterior)
+        )
         pruned.__dict__.pop("_ranked_cache", None)
         return pruned
 
@@ -261,7 +267,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         return LocalExplanation(tuple(t.name for t in terms), self.constant_, means, std, predictions)
 
     def __sklearn_tags__(self) -> Any:
-        """Say what tables are taken: missing cells, strings and categories too."""
+        """Say what tables are taken: missing cells and categories too."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
@@ -281,6 +287,13 @@ def _learned(encoder: Encoder, found: Fit) -> Encoder:
         for column, trained, theta in zip(encoder.columns, found.model.columns, parts, strict=True)
     ]
     return replace(encoder, columns=tuple(columns))
+
+
+def _schema(table: Table, categorical: Any) -> Schema:
+    """The kinds of the columns; a mapping {name: kind} sets some, a list names columns of levels."""
+    if isinstance(categorical, Mapping):
+        return Schema.infer(table, kinds=categorical)
+    return Schema.infer(table, categorical=categorical)
 
 
 def _seed(random_state: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from termwise.encode.encoder import Encoder
+from termwise.encode.encoder import Encoder, LevelEncoder
+from termwise.errors import OptionError
 from termwise.estimators.base import AdditiveRegressor
 from termwise.estimators.columns import ColumnPlan
 from termwise.estimators.options import KERNELS, measure_of_columns, one_of, whole_number
@@ -32,8 +34,9 @@ class OAKRegressor(AdditiveRegressor):
         False is the form of the paper, in which a long lengthscale turns a column off. True divides a
         constrained kernel by its mean variance and learns a relevance for each column: the evidence is
         higher, but on the benchmark tables predictions were worse and there were more local optima.
-    categorical : "auto" or list of names or positions
-        Columns whose numbers are labels. Strings, booleans and categories are found by themselves.
+    categorical : "auto", list of names or positions, or dict
+        Columns whose numbers are labels. Strings, booleans and categories are found by themselves. A dict
+        sets kinds by name: {"dose": "continuous", "ward": "categorical"}.
     inference : {"auto", "exact"}
     n_restarts : int, default 2
         How many starting points are tried; from the third on they are random.
@@ -85,10 +88,19 @@ class OAKRegressor(AdditiveRegressor):
 
     def _orders(self, n_columns: int) -> Orders:
         order = n_columns if self.max_order is None else min(self.max_order, n_columns)
-        return EachOrder(tuple(range(order + 1)))
+        return EachOrder(tuple(range(order + 1)), n_columns)
 
     def _plan(self, encoder: Encoder) -> ColumnPlan:
         measures = measure_of_columns(self.measure, encoder.names, encoder.schema.names)
+        for name, column in zip(encoder.names, encoder.columns, strict=True):
+            if (
+                isinstance(self.measure, Mapping)
+                and name in self.measure
+                and isinstance(column, LevelEncoder)
+            ):
+                raise OptionError(
+                    f"measure names {name!r}, whose measure is the frequencies of its levels; leave it out"
+                )
         return ColumnPlan(KERNELS[self.kernel], measures, True, self.flow == "learned", self.normalise)
 
     def _uses_flow(self) -> bool:

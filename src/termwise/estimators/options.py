@@ -59,7 +59,10 @@ def checked_target(y: Any, n_rows: int) -> Array:
             "the table has 1 sample, a single row; at least two rows are needed to learn anything"
         )
     if np.min(values) == np.max(values):
-        raise TargetError(f"the target is {values[0]:g} in every row; there is nothing to explain")
+        raise TargetError(
+            f"the target is {values[0]:g} in every row; there is nothing to explain: "
+            "check that the right column is the target"
+        )
     return values
 
 
@@ -79,6 +82,8 @@ def finite_target(y: Any, n_rows: int) -> Array:
         raise TargetError(f"y has shape {values.shape}; bad input shape, pass one number for each row")
     if np.iscomplexobj(values):
         raise TargetError("Complex data not supported: the target has complex numbers; pass real ones")
+    if values.dtype.kind in "mM":
+        raise TargetError("the target has dates or durations; pass numbers, such as days since a first day")
     try:
         values = values.astype(np.float64)
     except (TypeError, ValueError) as error:

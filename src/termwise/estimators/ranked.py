@@ -8,19 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from termwise.explain.intervals import share_intervals
-from termwise.explain.sobol import (
-    MOST_TERMS,
-    TermVariances,
-    listed_order,
-    sampled_variances,
-    subsets,
-    term_variances,
-)
+from termwise.explain.sobol import TermVariances, sampled_variances, term_variances
 from termwise.explain.terms import Term, named_term, sobol_table
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
 TINY = 1e-300
+SHUFFLED = 500  # rows over which the effect of pruning is averaged
 ROWS = 2000  # centres over which the variance of terms that are not orthogonal is taken
 
 
@@ -28,41 +22,57 @@ ROWS = 2000  # centres over which the variance of terms that are not orthogonal 
 class Ranked:
     """Terms by share, their table, the shares of the orders, and whether the list has all terms.
 
-    `total` is the variance that all terms explain, in variances of the target.
+    Shares are of the variance that the whole model explains, also if it is pruned; `explained` is the
+    variance that these terms explain, in variances of the target.
     """
 
     terms: tuple[Term, ...]
     table: np.ndarray
     order_shares: Array
     complete: bool
-    total: float
+    explained: float
 
 
 def ranked_terms(posterior: Posterior, names: Sequence[str], rng: np.random.Generator) -> Ranked:
     """Rank the terms of a posterior by their share of the explained variance."""
-    whole = replace(posterior, terms=None)
-    found, intervals = _variances(whole, rng)
-    total = max(found.total, TINY)
-    shares = found.variances / total
-    order = np.argsort(-shares, kind="stable")
+    orthogonal = all(component.measure is not None for component in posterior.kernel.components)
+    X = posterior.centres[:: -(-len(posterior.centres) // ROWS)]
+    found, intervals = _variances(replace(posterior, terms=None), X, orthogonal, rng)
+    shares = found.variances / max(found.total, TINY)
+    order, by_order = np.argsort(-shares, kind="stable"), found.by_order[1:]
     if posterior.terms is not None:
         kept = set(posterior.terms)
         order = np.array([i for i in order if found.terms[i] in kept], dtype=np.intp)
+        by_order = np.zeros(by_order.size)
+        for i in order:
+            by_order[len(found.terms[i]) - 1] += found.variances[i]
+    whole = max(float(np.sum(found.by_order[1:])), TINY)
+    explained = float(np.sum(by_order)) if orthogonal else float(np.var(posterior.mean(X)))
     terms = tuple(named_term(found.terms[i], names) for i in order)
-    n, max_order = len(whole.kernel.components), whole.kernel.max_order
-    complete = posterior.terms is not None or listed_order(n, max_order, MOST_TERMS) == max_order
-    table = sobol_table(terms, shares[order], intervals[order])
-    return Ranked(terms, table, found.by_order[1:] / max(np.sum(found.by_order[1:]), TINY), complete, total)
+    table, order_shares = sobol_table(terms, shares[order], intervals[order]), by_order / whole
+    for kept_array in (table, order_shares):
+        kept_array.setflags(write=False)  # it is kept, and goes with `terms` row by row
+    return Ranked(terms, table, order_shares, found.complete or posterior.terms is not None, explained)
 
 
-def _variances(posterior: Posterior, rng: np.random.Generator) -> tuple[TermVariances, Array]:
-    kernel = posterior.kernel
-    if all(component.measure is not None for component in kernel.components):
+def _variances(
+    posterior: Posterior, X: Array, orthogonal: bool, rng: np.random.Generator
+) -> tuple[TermVariances, Array]:
+    if orthogonal:
         found = term_variances(posterior)
         return found, share_intervals(posterior, found, rng)
     # Terms that are not orthogonal have no share of their own to be sure or unsure of.
-    order = listed_order(len(kernel.components), kernel.max_order, MOST_TERMS // 10)
-    terms = tuple(subsets(len(kernel.components), order))
-    found = sampled_variances(posterior, terms, posterior.centres[:ROWS])
-    # They are not the parts of one variance either: shares are of the sum over all terms.
-    return found, np.full((len(terms), 2), np.nan)
+    found = sampled_variances(posterior, X)
+    return found, np.full((len(found.terms), 2), np.nan)
+
+
+def variance_between(whole: Posterior, part: Posterior) -> float:
+    """The mean of (f - f_part)^2 expected at new rows: what leaving terms out adds to the noise.
+
+    New rows have the columns of the centres, each shuffled by itself, as if the columns were independent.
+    """
+    rng = np.random.default_rng(0)
+    rows = whole.centres[:: -(-len(whole.centres) // SHUFFLED)]
+    X = np.array([rng.permutation(column) for column in rows.T]).T
+    of_mean = float(np.mean((whole.mean(X) - part.mean(X)) ** 2))
+    return of_mean + max(float(np.mean(whole.variance(X) - part.variance(X))), 0.0)

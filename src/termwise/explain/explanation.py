@@ -9,6 +9,7 @@ import numpy as np
 
 from termwise.errors import OptionError
 from termwise.explain.effects import Effect
+from termwise.explain.terms import column_names
 from termwise.measures.base import Array
 
 
@@ -64,10 +65,14 @@ class LocalExplanation:
         return f"<LocalExplanation of {self.predictions.size} rows by {len(self.terms)} terms>"
 
     def frame(self) -> Any:
-        """One row of the data frame for each row explained, one column for each term."""
-        columns = {name: self.contributions[:, i] for i, name in enumerate(self.terms)}
+        """One row of the data frame for each row explained, one column for each term.
+
+        A term called "prediction" or "constant" is in the column "prediction (term)" or "constant (term)".
+        """
         constant = np.full(self.predictions.size, self.constant)
-        return _frame({"prediction": self.predictions, "constant": constant, **columns})
+        fixed = {"prediction": self.predictions, "constant": constant}
+        names = column_names(self.terms, tuple(fixed))
+        return _frame({**fixed, **dict(zip(names, self.contributions.T, strict=True))})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON can write."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
@@ -16,17 +16,21 @@ from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
 TILE = 64  # centres on each side of a tile; its matrices stay in the second-level cache
-MOST_TERMS = 50_000
+MOST_TERMS, MOST_SAMPLED = 50_000, 5_000
 
 
 @dataclass(frozen=True, eq=False)
 class TermVariances:
-    """Variance of the posterior mean of every listed term and of every order, and what the terms sum to."""
+    """Variance of the posterior mean of every listed term and of every order, and what the terms sum to.
+
+    `complete` says whether all terms are listed.
+    """
 
     terms: tuple[Subset, ...]
     variances: Array
     by_order: Array
     total: float
+    complete: bool
 
 
 def term_variances(posterior: Posterior, most_terms: int = MOST_TERMS) -> TermVariances:
@@ -52,21 +56,28 @@ def term_variances(posterior: Posterior, most_terms: int = MOST_TERMS) -> TermVa
     squares = np.square(kernel.variances)
     scale = np.array([squares[len(term)] for term in terms])
     by_order = np.maximum(by_order * squares, 0.0)
-    return TermVariances(terms, np.maximum(totals * scale, 0.0), by_order, float(np.sum(by_order[1:])))
+    variances, total = np.maximum(totals * scale, 0.0), float(np.sum(by_order[1:]))
+    return TermVariances(terms, variances, by_order, total, order == kernel.max_order)
 
 
-def sampled_variances(posterior: Posterior, terms: tuple[Subset, ...], X: Array) -> TermVariances:
-    """The same for terms that are not orthogonal: the variance of each term's mean over the rows X."""
-    kernel = posterior.kernel
+def sampled_variances(posterior: Posterior, X: Array, most_terms: int = MOST_SAMPLED) -> TermVariances:
+    """The same for terms that are not orthogonal: the variance of each term's mean over the rows X.
+
+    They are not the parts of one variance: the total is the sum over terms, or over an order not listed.
+    """
+    kernel, n = posterior.kernel, len(posterior.kernel.components)
+    present = [r for r in range(1, kernel.max_order + 1) if kernel.variances[r] > 0.0]
+    counts = np.cumsum([comb(n, r) for r in present])
+    listed = [r for r, count in zip(present, counts, strict=True) if count <= most_terms]
+    terms = tuple(term for r in listed for term in combinations(range(n), r))
     variances = np.var(posterior.term_means(terms, X), axis=0)
     by_order = np.zeros(kernel.max_order + 1)
-    for r in range(1, kernel.max_order + 1):
+    for r in present:
         only = tuple(v if i == r else 0.0 for i, v in enumerate(kernel.variances))
-        part = Posterior(
-            AdditiveKernel(kernel.components, only), posterior.centres, posterior.alpha, posterior.root, 0.0
-        )
+        part = replace(posterior, kernel=AdditiveKernel(kernel.components, only))
         by_order[r] = np.var(part.mean(X))
-    return TermVariances(terms, variances, by_order, float(np.sum(variances)))
+    total = float(np.sum(variances) + sum(by_order[r] for r in present if r not in listed))
+    return TermVariances(terms, variances, by_order, total, listed == present)
 
 
 def subsets(n_columns: int, max_order: int) -> Iterator[Subset]:

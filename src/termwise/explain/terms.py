@@ -35,6 +35,22 @@ def named_term(columns: Subset, names: Sequence[str]) -> Term:
     return Term(tuple(names[d] for d in columns), columns)
 
 
+def column_names(terms: Sequence[str], fixed: Sequence[str]) -> list[str]:
+    """A column name for each term in a table that has the `fixed` columns too: no two are the same.
+
+    A term that is called like one of those becomes "prediction (term)".
+    """
+    taken = {*fixed, *terms}
+    names = []
+    for name in terms:
+        if name in fixed:
+            while name in taken:
+                name += " (term)"
+            taken.add(name)
+        names.append(name)
+    return names
+
+
 def sobol_table(terms: Sequence[Term], shares: np.ndarray, intervals: np.ndarray) -> np.ndarray:
     """The structured table term, order, share, low, high."""
     table = np.empty(len(terms), dtype=SOBOL_DTYPE)

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from termwise.inference.columns import Cotangent, State, TrainableColumn
+from termwise.inference.columns import NO_TABLE, Cotangent, State, TrainableColumn
 from termwise.inference.orders import Orders
 from termwise.kernels.additive import AdditiveKernel, pack_weights
 from termwise.kernels.fused import run
@@ -131,14 +131,15 @@ class ExactObjective:
         self, theta: Array, states: list[State], total: run.Cotangents, by_z: Array
     ) -> list[Array]:
         """Gradients for the parameters of each column, those through the diagonal included."""
-        parts = []
+        parts, tables_before = [], 0
         for d, (column, here) in enumerate(zip(self.model.columns, self.model.by_column(theta), strict=True)):
             state, own = states[d], by_z[d]
             missing = np.isnan(column.x)
             known = np.where(missing, 0.0, own)
-            table = -0.5 * total.tables[d]
-            weight = -0.5 * float(total.weight[d])
+            weight, table = -0.5 * float(total.weight[d]), NO_TABLE
             if column.kind == TABLE:
+                table = -0.5 * total.tables[tables_before]
+                tables_before += 1
                 codes = state.u.astype(np.intp)
                 np.add.at(table, (codes, codes), known)
             else:

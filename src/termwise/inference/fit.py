@@ -71,6 +71,8 @@ def fit_exact(
     starts = _starts(model, options.n_starts, rng)
     climbs = _climb_all(model, starts, y, options, [watch(i) for i in range(len(starts))])
     best = max(climbs, key=lambda climb: climb.objective)
+    if best.objective <= -WORST:
+        raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
     objective = ExactObjective(model, y, cores(), np.empty((y.size, y.size)))
     posterior = objective.posterior(best.theta, _encoded(model, best.theta, X))
     evaluations = sum(climb.evaluations for climb in climbs)
@@ -174,8 +176,6 @@ def _ascend(
     bounds = list(zip(low[free], high[free], strict=True))
     options = {"maxiter": max_steps, "ftol": tolerance, "gtol": 1e-5, "maxcor": 20, "maxls": 30}
     found = minimize(negative, theta[free], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    if found.fun >= WORST:
-        raise NumericalError("no kernel matrix near the start was positive definite; look for duplicate rows")
     whole = theta.copy()
     whole[free] = found.x
     status = {0: Status.CONVERGED, 1: Status.MAX_STEPS}.get(found.status, Status.STUCK)

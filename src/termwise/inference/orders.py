@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from termwise.inference.columns import exponential_log_prior
 from termwise.measures.base import Array
 
 VARIANCES = (1e-8, 1e3)
+LARGEST_LOG = 500.0
 VARIANCE_RATE = 0.2  # Gamma(1, rate 0.2) on every variance, as in OAK section 5
 
 
@@ -50,6 +52,7 @@ class EachOrder(Orders):
     """
 
     orders: tuple[int, ...]
+    n_columns: int = 0
 
     @property
     def max_order(self) -> int:  # type: ignore[override]
@@ -64,7 +67,12 @@ class EachOrder(Orders):
     def start(self, e: Array) -> Array:
         """Log of an equal share, divided by what the order has at x = x'."""
         share = 1.0 / len(self.orders) / np.maximum(e[list(self.orders)], 1e-300)
-        return np.clip(np.log(share), *np.log(VARIANCES))
+        return np.clip(np.log(share), *np.transpose(self.bounds()))
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """The least variance is that of the whole order, which has many terms if there are many columns."""
+        low, high = np.log(VARIANCES)
+        return [(float(low - np.log(max(1, comb(self.n_columns, r)))), float(high)) for r in self.orders]
 
     def variances(self, theta: Array) -> tuple[Array, Array]:
         """exp(theta) at the given orders."""
@@ -89,6 +97,14 @@ class AllSubsets(Orders):
         alpha = 1.0 / max(self.max_order, 1)
         total = float(np.sum(e * alpha ** np.arange(e.size)))
         return np.log([1.0 / total, alpha])
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """alpha is bounded so that alpha^D stays a number."""
+        low, high = np.log(VARIANCES)
+        return [
+            (float(low), float(high)),
+            (float(low), float(min(high, LARGEST_LOG / max(self.max_order, 1)))),
+        ]
 
     def variances(self, theta: Array) -> tuple[Array, Array]:
         """v alpha^r."""

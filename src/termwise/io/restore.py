@@ -43,7 +43,6 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Additiv
     if scale.scale <= 0.0:
         raise ValueError(f"the scale of the target is {scale.scale}")
     model = _known(ESTIMATORS, document["estimator"], "estimator")(**document["params"])
-    np.random.default_rng(model.random_state)  # used without `fit`, which checks the other options
     model.encoder_, model.posterior_, model.target_scale_ = encoder, posterior, scale
     model.fit_result_ = _fit_result(document["fit_result"])
     model.objective_ = model.fit_result_.objective
@@ -83,7 +82,6 @@ def _check_flow(flow: Flow) -> None:
         for name, value in asdict(step).items():
             if _number(value) <= 0.0 and name in ("scale", "spread"):
                 raise ValueError(f"the {name} of an encoding is {value}")
-    _number(flow.kl)
     if _number(flow.low) > _number(flow.high):
         raise ValueError(f"an encoding goes from {flow.low} to {flow.high}")
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from termwise.kernels.component import Component
 from termwise.kernels.fused import run
+from termwise.kernels.fused.block import TABLE
 from termwise.kernels.fused.loops import symmetric_polynomials
 from termwise.measures.base import Array
 
@@ -84,19 +85,22 @@ class AdditiveKernel:
         return value
 
     def term_diagonal(self, term: Subset, X: Array) -> Array:
-        """The prior variance of one term at each row; zero where the row has not all its cells."""
+        """The prior variance of one term at each row, its mean where cells are missing."""
         value = np.full(X.shape[0], self.variances[len(term)])
         for d in term:
-            value *= np.where(np.isnan(X[:, d]), 0.0, self.components[d].diagonal(X[:, d]))
+            value *= self.components[d].diagonal(X[:, d])
         return value
 
 
 def pack_weights(
     kinds: Sequence[int], weight: Sequence[float], tables: Sequence[Array], variances: Array
 ) -> run.Weights:
-    """Lay the tables of all columns into one array, the missing level last in each."""
-    size = max(table.shape[0] for table in tables)
-    stacked = np.zeros((len(tables), size, size))
-    for here, table in zip(stacked, tables, strict=True):
-        here[: table.shape[0], : table.shape[0]] = table
-    return run.Weights(np.asarray(kinds, dtype=np.int64), np.asarray(weight, dtype=float), stacked, variances)
+    """Lay the tables of the columns that have one into one array, and number them in their kinds."""
+    which = [d for d, kind in enumerate(kinds) if kind == TABLE]
+    size = max((tables[d].shape[0] for d in which), default=1)
+    stacked = np.zeros((max(len(which), 1), size, size))
+    numbered = np.asarray(kinds, dtype=np.int64)
+    for t, d in enumerate(which):
+        stacked[t, : tables[d].shape[0], : tables[d].shape[0]] = tables[d]
+        numbered[d] = TABLE + t
+    return run.Weights(numbered, np.asarray(weight, dtype=float), stacked, variances)

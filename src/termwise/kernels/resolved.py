@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from termwise.kernels.column import ColumnKernel, Stationary
-from termwise.measures.base import PANELS, Array, Continuous, Measure
+from termwise.measures.base import Array, Continuous, Measure
 from termwise.measures.quadrature import subdivided
 
 
 def resolved_nodes(
-    kernel: ColumnKernel, measure: Measure, *, breaks: Array | None = None, panels: int = PANELS
+    kernel: ColumnKernel, measure: Measure, *, breaks: Array | None = None
 ) -> tuple[Array, Array]:
     """Points and weights with E f(X) = sum_q w_q f(s_q) for f a product of k(s, x) at the points `breaks`.
 
@@ -19,7 +19,7 @@ def resolved_nodes(
     """
     if not isinstance(measure, Continuous) or not isinstance(kernel, Stationary):
         return measure.nodes()
-    edges = measure.edges(panels)
+    edges = measure.edges()
     if kernel.kinked and breaks is not None:
         inside = (breaks.real > edges[0].real) & (breaks.real < edges[-1].real)
         edges = np.union1d(edges, breaks[inside])

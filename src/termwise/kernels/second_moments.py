@@ -11,7 +11,7 @@ from termwise.kernels.means import kernel_mean, kernel_mean_variance, mean_squar
 from termwise.kernels.means_normal import components, product_mean
 from termwise.kernels.resolved import resolved_nodes
 from termwise.kernels.squared_exponential import SquaredExponential
-from termwise.measures.base import PANELS, Array, Measure
+from termwise.measures.base import Array, Measure
 from termwise.measures.mixture import Mixture
 from termwise.measures.normal import Normal
 
@@ -21,31 +21,11 @@ SecondMoment = Callable[[ColumnKernel, Measure, Array, Array], Array]
 # k~ itself, which is near (sd / l)^2, keeps twice the digits.
 LONGEST = 10.0
 BLOCK = 4096
-SMOOTH_PANELS = 16  # one sd wide
 
 
 def second_moment(kernel: ColumnKernel, measure: Measure, x: Array, y: Array) -> Array:
     """The matrix of int k~(s, x_i) k~(s, y_j) dp(s). OAK eq. 40."""
     return SECOND_MOMENTS.get((type(kernel), type(measure)), by_nodes)(kernel, measure, x, y)
-
-
-def factor(kernel: ColumnKernel, measure: Measure, x: Array, *, tolerance: float = 1e-12) -> Array:
-    """C with second_moment(x, x) = C C', n x m, without eigenvalues below `tolerance` times the largest.
-
-    With C a pair of columns costs n m^2 where the full matrices cost n^2. The panels of a kernel with a kink
-    do not end at the rows, or there would be too many: for Matern12 at a quarter of an sd the error is 3e-3
-    of the largest entry, for Matern32 5e-6; for smooth kernels it is `tolerance`.
-    """
-    kinked = isinstance(kernel, Stationary) and kernel.kinked
-    points, weights = resolved_nodes(kernel, measure, panels=PANELS if kinked else SMOOTH_PANELS)
-    used = weights > 0.0
-    C = _constrained(kernel, measure, x, points[used]) * np.sqrt(weights[used])
-    wide = C.shape[0] <= C.shape[1]
-    eigenvalues, vectors = np.linalg.eigh(C @ C.T if wide else C.T @ C)
-    # The largest one stays even if it is zero: a constraint may leave nothing (one level, one value).
-    kept = (eigenvalues > tolerance * eigenvalues[-1]) | (np.arange(eigenvalues.size) == eigenvalues.size - 1)
-    thin: Array = vectors[:, kept] * np.sqrt(eigenvalues[kept]) if wide else C @ vectors[:, kept]
-    return thin
 
 
 def by_nodes(kernel: ColumnKernel, measure: Measure, x: Array, y: Array) -> Array:

@@ -6,7 +6,7 @@ from termwise.measures.discrete import Discrete
 from termwise.measures.empirical import Empirical
 from termwise.measures.mixture import Mixture
 from termwise.measures.normal import Normal
-from termwise.measures.registry import MEASURES, measure_from_dict
+from termwise.measures.registry import MEASURES
 from termwise.measures.uniform import Uniform
 
 __all__ = [
@@ -20,5 +20,4 @@ __all__ = [
     "Normal",
     "Uniform",
     "choose_measure",
-    "measure_from_dict",
 ]

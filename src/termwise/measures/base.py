@@ -41,7 +41,7 @@ class Measure(ABC):
         """The measure of factor * X."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data from which `measure_from_dict` makes the same measure again."""
+        """Plain JSON data: the kind, which `MEASURES` knows, and the values of all fields."""
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
         plain = {name: list(v) if isinstance(v, tuple) else float(v) for name, v in values.items()}
         return {"kind": self.kind, **plain}

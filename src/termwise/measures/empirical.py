@@ -30,7 +30,10 @@ class Empirical(Measure):
         require_finite("the points of an empirical measure", self.points)
         require_weights("the weights of an empirical measure", self.weights)
         if len(self.points) != len(self.weights):
-            raise OptionError("an empirical measure needs as many weights as points")
+            raise OptionError(
+                f"an empirical measure has {len(self.points)} points and {len(self.weights)} weights; "
+                "pass one weight for each point"
+            )
         points, weights = self.nodes()
         mean = weights @ points
         object.__setattr__(self, "mean", mean.item())

@@ -44,7 +44,10 @@ class Mixture(Continuous):
         for name in ("weights", "means", "sds"):
             object.__setattr__(self, name, as_floats(getattr(self, name)))
         if not len(self.weights) == len(self.means) == len(self.sds):
-            raise OptionError("a mixture needs as many weights as means and sds")
+            raise OptionError(
+                f"a mixture has {len(self.weights)} weights, {len(self.means)} means, {len(self.sds)} sds; "
+                "pass one of each for every component"
+            )
         require_weights("the weights of a mixture", self.weights)
         require_finite("the means of a mixture", self.means)
         for sd in self.sds:

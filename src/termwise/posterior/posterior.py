@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,21 +33,30 @@ class Posterior:
     def _matrix(self, X: Array, Z: Array) -> Array:
         if self.terms is None:
             return self.kernel.matrix(X, Z)
-        return sum((self.kernel.term_matrix(u, X, Z) for u in self.terms), np.zeros((X.shape[0], Z.shape[0])))
+        total = np.zeros((X.shape[0], Z.shape[0]))
+        for term, product in self._products(self.terms, X, Z, np.ones((1, 1))):
+            total += self.kernel.variances[len(term)] * product
+        return total
 
     def _diagonal(self, X: Array) -> Array:
         if self.terms is None:
             return self.kernel.diagonal(X)
-        return sum((self.kernel.term_diagonal(u, X) for u in self.terms), self._lost_terms(X))
+        return sum((self.kernel.term_diagonal(u, X) for u in self.terms), np.zeros(X.shape[0]))
 
-    def _lost_terms(self, X: Array) -> Array:
-        """The variance of kept terms whose cells are missing."""
-        lost = np.zeros(X.shape[0])
-        for term in self.terms or ():
-            missing = np.isnan(X[:, list(term)])
-            z = [self.kernel.components[d].diagonal(X[:, d]) for d in term]
-            lost += np.where(missing.any(axis=1), self.kernel.variances[len(term)] * np.prod(z, axis=0), 0.0)
-        return lost
+    def _products(
+        self, terms: Sequence[Subset], X: Array, Z: Array, root: Array
+    ) -> Iterator[tuple[Subset, Array]]:
+        """root prod_{d in u} z_d(X, Z) for each term, reusing the product of a term it begins with."""
+        used = {d for term in terms for d in term}
+        columns = {d: self.kernel.components[d].matrix(X[:, d], Z[:, d]) for d in used}
+        stack: list[tuple[Subset, Array]] = [((), root)]
+        for term in sorted(terms):
+            while stack[-1][0] != term[: len(stack[-1][0])]:
+                stack.pop()
+            for d in term[len(stack[-1][0]) :]:
+                prefix, product = stack[-1]
+                stack.append(((*prefix, d), product * columns[d]))
+            yield term, stack[-1][1]
 
     def mean(self, X: Array) -> Array:
         """E f(x)."""
@@ -75,7 +84,7 @@ class Posterior:
         return _in_blocks(X, lambda rows: self.kernel.term_matrix(term, rows, self.centres) @ self.alpha)
 
     def term_variance(self, term: Subset, X: Array) -> Array:
-        """Var f_u(x)."""
+        """Var f_u(x); the prior variance where a cell of the term is missing."""
 
         def block(rows: Array) -> Array:
             half = self.kernel.term_matrix(term, rows, self.centres) @ self.root
@@ -86,31 +95,23 @@ class Posterior:
     def term_covariance(self, term: Subset, X: Array) -> Array:
         """Cov f_u(x_i), f_u(x_j) for all pairs of rows."""
         half = self.kernel.term_matrix(term, X, self.centres) @ self.root
-        return self.kernel.term_matrix(term, X, X) - half @ half.T
+        prior = self.kernel.term_matrix(term, X, X)
+        np.fill_diagonal(prior, self.kernel.term_diagonal(term, X))
+        return prior - half @ half.T
 
     def term_sample(self, term: Subset, X: Array, count: int, rng: np.random.Generator) -> Array:
         """Draws of f_u at the rows, (count, n)."""
         return _draws(self.term_mean(term, X), self.term_covariance(term, X), count, rng)
 
     def term_means(self, terms: Sequence[Subset], X: Array) -> Array:
-        """E f_u(x) for many terms, (n, terms); a term reuses the product of the columns it begins with."""
+        """E f_u(x) for many terms, (n, terms)."""
         out = np.empty((X.shape[0], len(terms)))
+        position = {term: i for i, term in enumerate(terms)}
         for start in range(0, X.shape[0], BLOCK // 8):
             rows = X[start : start + BLOCK // 8]
-            columns = [
-                component.matrix(rows[:, d], self.centres[:, d])
-                for d, component in enumerate(self.kernel.components)
-            ]
-            stack: list[tuple[Subset, Array]] = [((), np.tile(self.alpha, (rows.shape[0], 1)))]
-            for position in sorted(range(len(terms)), key=lambda i: terms[i]):
-                term = terms[position]
-                while stack[-1][0] != term[: len(stack[-1][0])]:
-                    stack.pop()
-                for d in term[len(stack[-1][0]) :]:
-                    prefix, product = stack[-1]
-                    stack.append(((*prefix, d), product * columns[d]))
-                total = stack[-1][1].sum(axis=1)
-                out[start : start + rows.shape[0], position] = self.kernel.variances[len(term)] * total
+            for term, product in self._products(terms, rows, self.centres, self.alpha[None, :]):
+                total = np.broadcast_to(product, (rows.shape[0], self.alpha.size)).sum(axis=1)
+                out[start : start + rows.shape[0], position[term]] = self.kernel.variances[len(term)] * total
         return out
 
 

@@ -31,7 +31,9 @@ OPTIONS = {"cache": True, "nogil": True, "fastmath": FAST, "error_model": "numpy
 
 @njit(**OPTIONS)
 def gram_rows(kinds, weight, tables, s, X, a_x, Z, a_z, K, symmetric, start, step):
-    """K[i, j] = sum_r s_r e_r(z), z_d = weight_d k(x, x') - a(x) a(x') or tables[d, x, x'].
+    """K[i, j] = sum_r s_r e_r(z), z_d = weight_d k(x, x') - a(x) a(x') or table_d[x, x'].
+
+    A column by table has the kind TABLE + its position among the tables.
 
     X, a_x are (D, n); Z, a_z are (D, blocks, BLOCK), the last block padded. When symmetric only the part
     strictly below the diagonal is filled.
@@ -53,9 +55,9 @@ def gram_rows(kinds, weight, tables, s, X, a_x, Z, a_z, K, symmetric, start, ste
                     e[r, b] = 0.0
             for d in range(D):
                 x, w, ai = X[d, i], weight[d], a_x[d, i]
-                if kinds[d] == TABLE:
+                if kinds[d] >= TABLE:
                     for b in range(BLOCK):
-                        z[0, b] = tables[d, int(x), int(Z[d, j, b])]
+                        z[0, b] = tables[kinds[d] - TABLE, int(x), int(Z[d, j, b])]
                 else:
                     exponent_block(kinds[d], x, Z, d, j, q)
                     exp_block(q, z, 0, shifted, shifted_bits, power, power_bits)
@@ -108,9 +110,9 @@ def adjoint_rows(kinds, weight, tables, s, X, a_x, Z, a_z, G, left, right, symme
                 g[b] = 0.0
             for d in range(D):
                 x, w, ai = X[d, i], weight[d], a_x[d, i]
-                if kinds[d] == TABLE:
+                if kinds[d] >= TABLE:
                     for b in range(BLOCK):
-                        z[d, b] = tables[d, int(x), int(Z[d, j, b])]
+                        z[d, b] = tables[kinds[d] - TABLE, int(x), int(Z[d, j, b])]
                 else:
                     exponent_block(kinds[d], x, Z, d, j, q)
                     exp_block(q, k, d, shifted, shifted_bits, power, power_bits)
@@ -131,9 +133,9 @@ def adjoint_rows(kinds, weight, tables, s, X, a_x, Z, a_z, G, left, right, symme
                     for b in range(BLOCK):
                         dz[b] += back[r, b] * prefix[d, r - 1, b]
                         back[r - 1, b] += z[d, b] * back[r, b]
-                if kinds[d] == TABLE:
+                if kinds[d] >= TABLE:
                     for b in range(size):
-                        g_tables[d, int(X[d, i]), int(Z[d, j, b])] += dz[b]
+                        g_tables[kinds[d] - TABLE, int(X[d, i]), int(Z[d, j, b])] += dz[b]
                 else:
                     column_adjoint(d, i, j, dz, k, slope, weight, a_x, a_z, g_weight, g_X, g_ax, g_Z, g_az)
     return g_s, g_weight, g_tables, g_X, g_ax, g_Z, g_az

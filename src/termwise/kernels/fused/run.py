@@ -15,15 +15,7 @@ from termwise.kernels.fused.block import BLOCK, MISSING, TABLE
 from termwise.measures.base import Array
 
 _pool: ThreadPoolExecutor | None = None
-
-
-def _forget_pool() -> None:
-    # The threads of a pool do not survive a fork.
-    global _pool
-    _pool = None
-
-
-os.register_at_fork(after_in_child=_forget_pool)
+_pid = 0  # the process that made the pool; its threads do not survive a fork
 
 
 def cores() -> int:
@@ -43,7 +35,7 @@ class Rows:
 
         Two missing cells are then as far from each other as from all the rest.
         """
-        u = np.where((self.u == MISSING) & (kinds != TABLE)[:, None], -MISSING, self.u)
+        u = np.where((self.u == MISSING) & (kinds < TABLE)[:, None], -MISSING, self.u)
         return _blocked(u), _blocked(self.a)
 
 
@@ -115,8 +107,8 @@ def _share(loop: Callable[..., Any], args: tuple[Any, ...], threads: int) -> lis
     """Run loop(*args, start, threads) for start = 0 .. threads - 1, each in a thread of its own."""
     if threads == 1:
         return [loop(*args, 0, 1)]
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(cores(), thread_name_prefix="termwise")
+    global _pool, _pid
+    if _pool is None or _pid != os.getpid():
+        _pool, _pid = ThreadPoolExecutor(cores(), thread_name_prefix="termwise"), os.getpid()
     futures = [_pool.submit(loop, *args, start, threads) for start in range(1, threads)]
     return [loop(*args, 0, threads), *(future.result() for future in futures)]
