@@ -14,6 +14,10 @@ from termwise.kernels.fused import loops
 from termwise.kernels.fused.block import BLOCK, MISSING, TABLE
 from termwise.measures.base import Array
 
+# Threads of a BLAS spin for a while after their work and hold a core meanwhile. Many threads of ours with small
+# shares of the work get most of the cores all the same.
+CROWD, SHARES = 8, 8  # for each thread asked for
+
 _pool: ThreadPoolExecutor | None = None
 _pid = 0  # the process that made the pool; its threads do not survive a fork
 
@@ -104,11 +108,25 @@ def _adjoint(w: Weights, left: Rows, right: Rows, given: tuple[Any, ...], thread
 
 
 def _share(loop: Callable[..., Any], args: tuple[Any, ...], threads: int) -> list[Any]:
-    """Run loop(*args, start, threads) for start = 0 .. threads - 1, each in a thread of its own."""
+    """Run loop(*args, start, step) for start = 0 .. step - 1 on some threads, each taking the next when free.
+
+    Results are in the order of the shares, whoever computed them, so that sums do not depend on timing.
+    """
     if threads == 1:
         return [loop(*args, 0, 1)]
     global _pool, _pid
     if _pool is None or _pid != os.getpid():
-        _pool, _pid = ThreadPoolExecutor(cores(), thread_name_prefix="termwise"), os.getpid()
-    futures = [_pool.submit(loop, *args, start, threads) for start in range(1, threads)]
-    return [loop(*args, 0, threads), *(future.result() for future in futures)]
+        _pool, _pid = ThreadPoolExecutor(CROWD * cores(), thread_name_prefix="termwise"), os.getpid()
+    step = SHARES * threads
+    results: list[Any] = [None] * step
+    waiting = iter(range(step))
+
+    def work() -> None:
+        for start in waiting:
+            results[start] = loop(*args, start, step)
+
+    futures = [_pool.submit(work) for _ in range(1, CROWD * threads)]
+    work()
+    for future in futures:
+        future.result()
+    return results
