@@ -14,8 +14,8 @@ from termwise.kernels.fused import loops
 from termwise.kernels.fused.block import BLOCK, MISSING, TABLE
 from termwise.measures.base import Array
 
-# Threads of a BLAS spin for a while after their work and hold a core meanwhile. Many threads of ours with small
-# shares of the work get most of the cores all the same.
+# Threads of a BLAS spin for a while after their work and hold a core meanwhile. Many threads of ours with
+# small shares of the work get most of the cores all the same.
 CROWD, SHARES = 8, 8  # for each thread asked for
 
 _pool: ThreadPoolExecutor | None = None
