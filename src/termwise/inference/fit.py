@@ -174,7 +174,7 @@ def _ascend(
     low, high = np.transpose(objective.model.bounds())
     late = bool(np.any(free & objective.model.late()))
     bounds = list(zip(low[free], high[free], strict=True))
-    options = {"maxiter": max_steps, "ftol": tolerance, "gtol": 1e-5, "maxcor": 20, "maxls": 30}
+    options = {"maxiter": max_steps, "ftol": tolerance, "gtol": 1e-5, "maxcor": 30, "maxls": 30}
     found = minimize(negative, theta[free], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     whole = theta.copy()
     whole[free] = found.x
