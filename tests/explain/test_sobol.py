@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 
-from termwise.explain import sobol
+from termwise.explain import intervals, sobol
 from termwise.explain.intervals import DRAWS, share_intervals
 from termwise.explain.sobol import listed_order, sampled_variances, subsets, term_variances
 from termwise.kernels.additive import AdditiveKernel
@@ -291,3 +291,17 @@ def test_the_same_stream_gives_the_same_intervals():
     found = term_variances(posterior)
     first, again = (share_intervals(posterior, found, np.random.default_rng(4)) for _ in range(2))
     np.testing.assert_array_equal(first, again)
+
+
+def test_a_term_of_many_columns_is_drawn_with_its_largest_coefficients_only():
+    rng = np.random.default_rng(3)
+    nodes = np.sort(rng.standard_normal(30))
+    measure = Empirical(tuple(nodes.tolist()), (1 / 30,) * 30)
+    deep = [Component(Matern12(0.3), measure) for _ in range(8)]
+    posterior = posterior_of(deep, (0.3, *[1.0] * 8), missing=False)
+    bases = [intervals._basis(posterior, d) for d in range(8)]  # 30^8 coefficients in all
+    cross, prior = intervals._coefficients(posterior, tuple(range(8)), bases)
+    assert prior.size == cross.shape[1] == intervals.MOST_OF_A_TERM
+    cross, prior = intervals._coefficients(posterior, (0, 1), bases)
+    largest = np.sort(np.outer(bases[0][1], bases[1][1]).ravel())[::-1]
+    np.testing.assert_allclose(prior, largest[: prior.size], rtol=1e-12)

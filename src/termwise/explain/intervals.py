@@ -79,17 +79,19 @@ def _leading(
 def _coefficients(
     posterior: Posterior, term: Subset, bases: list[tuple[Array, Array]]
 ) -> tuple[Array, Array]:
-    """cov(c_m, f(Z)), (centres, m), and prior variance of the coefficients of one term that are drawn."""
-    prior = np.array([posterior.kernel.variances[len(term)]])
+    """cov(c_m, f(Z)), (centres, m), and prior variance of the coefficients of one term that are drawn.
+
+    They are the largest products of eigenvalues. Only the largest products of the first columns can be part
+    of them, so that no more than these are ever held.
+    """
+    variance = posterior.kernel.variances[len(term)]
+    cross, prior, total = np.full((posterior.alpha.size, 1), variance), np.array([variance]), variance
     for d in term:
-        prior = np.multiply.outer(prior, bases[d][1])
-    flat = prior.ravel()
-    order = np.argsort(-flat, kind="stable")
-    cumulative = np.cumsum(flat[order])
-    count = 1 + int(np.searchsorted(cumulative, (1.0 - NEGLIGIBLE) * cumulative[-1]))
-    kept = order[: min(count, MOST_OF_A_TERM)]
-    _, *which = np.unravel_index(kept, prior.shape)
-    cross = np.full((posterior.alpha.size, kept.size), posterior.kernel.variances[len(term)])
-    for d, index in zip(term, which, strict=True):
-        cross *= bases[d][0][:, index]
-    return cross, flat[kept]
+        here, eigenvalues = bases[d]
+        total *= float(np.sum(eigenvalues))
+        products = np.outer(prior, eigenvalues)
+        kept = np.argsort(-products, axis=None, kind="stable")[:MOST_OF_A_TERM]
+        first, second = np.unravel_index(kept, products.shape)
+        cross, prior = cross[:, first] * here[:, second], products[first, second]
+    count = 1 + int(np.searchsorted(np.cumsum(prior), (1.0 - NEGLIGIBLE) * total))
+    return cross[:, :count], prior[:count]
