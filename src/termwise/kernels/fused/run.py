@@ -6,17 +6,18 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from termwise.kernels.fused import loops
-from termwise.kernels.fused.block import BLOCK, MISSING, TABLE
+from termwise.kernels.fused.block import BLOCK, MISSING
 from termwise.measures.base import Array
 
 # Threads of a BLAS spin for a while after their work and hold a core meanwhile. Many threads of ours with
 # small shares of the work get most of the cores all the same.
-CROWD, SHARES = 8, 8  # for each thread asked for
+CROWD, SHARES = 12, 6  # for each thread asked for
 
 _pool: ThreadPoolExecutor | None = None
 _pid = 0  # the process that made the pool; its threads do not survive a fork
@@ -34,13 +35,13 @@ class Rows:
     u: Array
     a: Array
 
-    def blocks(self, kinds: Array) -> tuple[Array, Array]:
+    @cached_property
+    def blocks(self) -> tuple[Array, Array]:
         """The same as (D, blocks, BLOCK), padded. Missing cells move to the other side of the line.
 
         Two missing cells are then as far from each other as from all the rest.
         """
-        u = np.where((self.u == MISSING) & (kinds < TABLE)[:, None], -MISSING, self.u)
-        return _blocked(u), _blocked(self.a)
+        return _blocked(np.where(self.u == MISSING, -MISSING, self.u)), _blocked(self.a)
 
 
 def _blocked(rows: Array) -> Array:
@@ -70,14 +71,14 @@ class Cotangents:
 
 def gram_below(w: Weights, rows: Rows, out: Array, threads: int) -> None:
     """Fill the part of out strictly below the diagonal with the kernel between all rows."""
-    args = (w.kinds, w.weight, w.tables, w.variances, rows.u, rows.a, *rows.blocks(w.kinds), out, True)
+    args = (w.kinds, w.weight, w.tables, w.variances, rows.u, rows.a, *rows.blocks, out, True)
     _share(loops.gram_rows, args, threads)
 
 
 def cross(w: Weights, left: Rows, right: Rows, threads: int) -> Array:
     """The kernel between two sets of rows."""
     out = np.empty((left.u.shape[1], right.u.shape[1]))
-    args = (w.kinds, w.weight, w.tables, w.variances, left.u, left.a, *right.blocks(w.kinds), out, False)
+    args = (w.kinds, w.weight, w.tables, w.variances, left.u, left.a, *right.blocks, out, False)
     _share(loops.gram_rows, args, threads)
     return out
 
@@ -100,9 +101,12 @@ def adjoint_cross(w: Weights, left: Rows, right: Rows, G: Array, threads: int) -
 
 
 def _adjoint(w: Weights, left: Rows, right: Rows, given: tuple[Any, ...], threads: int) -> Cotangents:
-    args = (w.kinds, w.weight, w.tables, w.variances, left.u, left.a, *right.blocks(w.kinds), *given)
+    args = (w.kinds, w.weight, w.tables, w.variances, left.u, left.a, *right.blocks, *given)
     parts = _share(loops.adjoint_rows, args, threads)
-    s, weight, tables, x, ax, z, az = (sum(part[1:], part[0]) for part in zip(*parts, strict=True))
+    s, weight, tables, x, ax, z, az = parts[0]
+    for part in parts[1:]:
+        for total, more in zip((s, weight, tables, x, ax, z, az), part, strict=True):
+            total += more
     columns = x.shape[0]
     return Cotangents(s, weight, tables, Rows(x, ax), Rows(z.reshape(columns, -1), az.reshape(columns, -1)))
 
