@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from termwise.errors import NumericalError
+from termwise.linalg.in_place import in_place
 from termwise.measures.base import Array
 
 JITTERS = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)  # relative to the mean of the diagonal
@@ -33,9 +34,9 @@ class Factor:
 
     def inverse_in_place(self) -> Array:
         """The part of (A + jitter I)^-1 below the diagonal, row-major, in the memory of the factor itself."""
-        inverse, info = lapack.dpotri(self.upper, lower=0, overwrite_c=1)
+        info = in_place("dpotri", self.upper)
         assert info == 0, "a factor with a positive diagonal can be inverted"
-        return np.asarray(inverse.T)
+        return self.upper.T
 
     def inverse_root(self) -> Array:
         """U^-1, upper triangular: (A + jitter I)^-1 = U^-1 U^-T."""
@@ -57,9 +58,8 @@ def factorise(A: Array, fill: Callable[[Array], None]) -> Factor:
             raise NumericalError("the kernel matrix is not finite; check the table for extreme values")
         jitter = relative * float(np.mean(diagonal))
         diagonal += jitter
-        upper, info = lapack.dpotrf(A.T, lower=0, clean=0, overwrite_a=1)
-        if info == 0:
-            return Factor(upper, jitter)
+        if in_place("dpotrf", A.T) == 0:
+            return Factor(A.T, jitter)
     raise NumericalError(
         f"the kernel matrix of {n} rows is not positive definite even with {JITTERS[-1]:g} of its diagonal "
         "added; look for duplicate rows with a noise close to zero, or raise the lower bound of the noise"
