@@ -5,52 +5,29 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from termwise.errors import OptionError, TableError
+from termwise.errors import OptionError
 
 if TYPE_CHECKING:
     from termwise.table import Table
 
 PARQUET = (".parquet", ".pq")
-_INDEX = re.compile(r"__index_level_\d+__")
 
 
-def read_any(path: str) -> Table:
-    """A table from CSV, gzipped or not, from Parquet by its suffix, or from stdin for '-'."""
+def is_dataset(paths: Sequence[str]) -> bool:
+    """Whether it is Parquet, read in pieces: files or patterns by their suffix, folders, several files."""
+    return len(paths) > 1 or paths[0].lower().endswith(PARQUET) or os.path.isdir(paths[0])
+
+
+def read_one(paths: Sequence[str]) -> Table:
+    """A table from a CSV file, gzipped or not, or from stdin for '-'."""
     from termwise.table import read_csv
 
-    return _read_parquet(path) if path.lower().endswith(PARQUET) else read_csv(path)
-
-
-def _read_parquet(path: str) -> Table:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise TableError(
-            f"{path!r} is a Parquet file, which needs the extra 'large'; "
-            "pip install 'termwise[large]', or give a CSV file"
-        ) from None
-    from termwise.table import read_table
-
-    try:
-        with open(path, "rb") as file:  # the errors of open are shorter than those of pyarrow
-            frame = pq.read_table(file)
-    except (OSError, pa.ArrowException) as error:
-        reason = " ".join((getattr(error, "strerror", None) or str(error)).split())
-        raise TableError(f"{path!r} cannot be read as Parquet: {reason}; check the file") from error
-    index = [name for name in frame.column_names if _INDEX.fullmatch(name)]
-    if index:
-        raise TableError(
-            f"{path!r} has the index of a pandas frame as column {index[0]!r}; write the file without it "
-            "(in pandas: to_parquet(..., index=False)), or name the index if it is a feature"
-        )
-    return read_table(frame)
+    return read_csv(paths[0])
 
 
 def check_writable(path: str) -> None:
@@ -81,12 +58,22 @@ def output(path: str | None) -> Iterator[BinaryIO]:
         yield file
 
 
-def write_csv(file: BinaryIO, names: Sequence[str], columns: Sequence[Any]) -> None:
-    """Write columns of numbers, with all their digits, as UTF-8 whatever the terminal is."""
+def write_header(file: BinaryIO, names: Sequence[str]) -> None:
+    """Write the line of names, as UTF-8 whatever the terminal is."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerow(names)
+    _write(file, text)
+
+
+def write_rows(file: BinaryIO, columns: Sequence[Any]) -> None:
+    """Write columns of numbers, with all their digits."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
     writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
+    _write(file, text)
+
+
+def _write(file: BinaryIO, text: io.StringIO) -> None:
     rest = memoryview(text.getvalue().encode("utf-8"))
     while rest:
         rest = rest[file.write(rest) :]  # stdout without a buffer may take only a part

@@ -62,14 +62,19 @@ def parse_numbers(texts: Texts) -> Values | None:
 
 
 def _parse_dates(texts: Texts) -> Values | None:
-    first = next((text for text in texts if text is not None), "")
-    if not _ISO_DATE.fullmatch(first):
+    # every text must have the form, not only the first: the order of the rows must not matter
+    if not all(text is None or is_date(text) for text in texts):
         return None
     try:
         days = [np.nan if text is None else _days(dt.datetime.fromisoformat(text)) for text in texts]
     except ValueError:
         return None
     return np.array(days, dtype=np.float64)
+
+
+def is_date(text: str) -> bool:
+    """Whether a text has the form of an ISO date, with or without a time."""
+    return _ISO_DATE.fullmatch(text) is not None
 
 
 def number_of(level: Level) -> float | None:

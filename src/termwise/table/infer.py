@@ -17,14 +17,24 @@ def infer_columns(
     table: Table, categorical: str | Sequence[str | int], kinds: Mapping[str, Kind | str]
 ) -> tuple[Column, ...]:
     """One column of the schema for every column of the table."""
-    as_levels = _categorical_names(table, categorical)
-    declared = {_known(table, name, "kinds"): as_kind(kind, name) for name, kind in kinds.items()}
+    as_levels = _categorical_names(table.names, categorical)
+    declared = declared_kinds(table.names, kinds)
     return tuple(
         _declared_column(name, values, declared[name])
         if name in declared
         else _found_column(name, values, name in as_levels)
         for name, values in zip(table.names, table.columns, strict=True)
     )
+
+
+def discrete_names(
+    names: Sequence[str], categorical: str | Sequence[str | int] | Mapping[str, Kind | str]
+) -> frozenset[str]:
+    """The columns that are levels because the user says so, in a list or by a mapping to their kinds."""
+    if isinstance(categorical, Mapping):
+        declared = declared_kinds(names, categorical)
+        return frozenset(name for name, kind in declared.items() if kind is not Kind.CONTINUOUS)
+    return _categorical_names(names, categorical)
 
 
 def _found_column(name: str, values: Values, as_levels: bool) -> Column:
@@ -59,7 +69,12 @@ def _two_values(values: Values) -> tuple[float, float] | None:
     return low, high
 
 
-def _categorical_names(table: Table, categorical: str | Sequence[str | int]) -> frozenset[str]:
+def declared_kinds(names: Sequence[str], kinds: Mapping[str, Kind | str]) -> dict[str, Kind]:
+    """The kinds that the user sets, by names that are there."""
+    return {_known(names, name, "kinds"): as_kind(kind, name) for name, kind in kinds.items()}
+
+
+def _categorical_names(names: Sequence[str], categorical: str | Sequence[str | int]) -> frozenset[str]:
     if isinstance(categorical, str):
         if categorical == "auto":
             return frozenset()
@@ -71,23 +86,22 @@ def _categorical_names(table: Table, categorical: str | Sequence[str | int]) -> 
         raise OptionError(
             f"categorical is {categorical!r}; use 'auto' or a list of column names or positions"
         )
-    return frozenset(_known(table, entry, "categorical") for entry in categorical)
+    return frozenset(_known(names, entry, "categorical") for entry in categorical)
 
 
-def _known(table: Table, entry: str | int, option: str) -> str:
+def _known(names: Sequence[str], entry: str | int, option: str) -> str:
     if isinstance(entry, str):
-        if entry in table.names:
+        if entry in names:
             return entry
-        hint = did_you_mean(entry, table.names)
+        hint = did_you_mean(entry, names)
         raise OptionError(
-            f"{option} names the column {entry!r}, which is not there{hint}; "
-            f"the columns are {quoted(table.names)}"
+            f"{option} names the column {entry!r}, which is not there{hint}; the columns are {quoted(names)}"
         )
-    count = len(table.names)
+    count = len(names)
     if isinstance(entry, (bool, np.bool_)) or not isinstance(entry, (int, np.integer)):
         raise OptionError(f"{option} has the entry {entry!r}; expected the name or the position of a column")
     if not -count <= entry < count:
         raise OptionError(
             f"{option} has the position {entry}, but the table has {count} columns, from 0 to {count - 1}"
         )
-    return table.names[entry]
+    return names[entry]

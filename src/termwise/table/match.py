@@ -14,6 +14,8 @@ from termwise.table.column import Column
 from termwise.table.names import did_you_mean, quoted
 from termwise.table.table import Table, Values
 
+_NAN_TEXTS = frozenset({"nan", "+nan", "-nan"})
+
 
 def match_by_name(names: Sequence[str], table: Table, owner: str) -> tuple[Values, ...]:
     """The columns with these names, in this order; others are left out."""
@@ -76,13 +78,25 @@ def _first_unreadable(texts: Sequence[str | None]) -> int:
 
 def discrete_values(column: Column, values: Values) -> Values:
     """A column as fitted levels; other values stay as they are, missing ones are None."""
-    known = _by_key(column.levels)
     if values.dtype == object:
-        matched = {cell: _match(known, cell) for cell in set(values.tolist()) if cell is not None}
-        return object_array([matched.get(cell) for cell in values.tolist()])
+        cells = values.tolist()
+        matched = _matched(column.levels, set(cells) - {None})
+        return object_array([matched.get(cell) for cell in cells])
     distinct, position = np.unique(values, return_inverse=True)
-    levels = [None if np.isnan(value) else _match(known, value) for value in distinct.tolist()]
-    return object_array(levels)[position]
+    matched = _matched(column.levels, set(distinct[~np.isnan(distinct)].tolist()))
+    return object_array([matched.get(value) for value in distinct.tolist()])[position]
+
+
+def _matched(levels: tuple[Level, ...], cells: set[Level]) -> dict[Level, Level | None]:
+    """For each cell the fitted level that it stands for, or the cell itself if there is none."""
+    exact: dict[Level, Level | None] = {level: level for level in levels}
+    others = [cell for cell in cells if cell not in exact]
+    if others:  # looking at every level in every way is slow when there are many, and mostly in vain
+        known = _by_key(levels)
+        exact.update({cell: _match(known, cell) for cell in others})
+        if levels and isinstance(levels[0], float):  # the fitted texts were read as numbers, NaN as missing
+            exact.update({cell: None for cell in others if str(cell).lower() in _NAN_TEXTS})
+    return exact
 
 
 def fitted_values(column: Column, values: Values) -> Values:
@@ -99,7 +113,16 @@ def _keys(level: Level) -> tuple[Level | None, ...]:
     """Ways to compare a level, from exact to loose: as it is, as text, as number, as true or false."""
     text = level_text(level)
     truth = text.lower() if text.lower() in {"true", "false"} else None
-    return level, text, number_of(level), truth
+    return level, text, _number_or_days(level), truth
+
+
+def _number_or_days(level: Level) -> float | None:
+    """The number that a level stands for, or its days since 1970 if it is an ISO date."""
+    number = number_of(level)
+    if number is None and isinstance(level, str):
+        days = parse_numbers([level])
+        return float(days[0]) if days is not None and np.isfinite(days[0]) else None
+    return number
 
 
 def _by_key(levels: tuple[Level, ...]) -> list[dict[Level | None, Level]]:
