@@ -45,3 +45,11 @@ class OptionError(TermwiseError, ValueError):
 
 class TermwiseWarning(UserWarning):
     """Something that worked, but probably not as the user meant it."""
+
+
+class NotEnoughMemoryError(TermwiseError, MemoryError):
+    """What is asked for needs more memory than the machine has left."""
+
+
+class ClusterError(TermwiseError, RuntimeError):
+    """A cluster that was lost, or that lost workers again and again, in the middle of a fit."""

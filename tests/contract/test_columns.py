@@ -23,10 +23,11 @@ NAMES = list(sample_columns(np.random.default_rng(0), ROWS))
 every_column = pytest.mark.parametrize("name", NAMES)
 
 
-def column_and_theta(name: str, seed: int = 0) -> tuple[TrainableColumn, np.ndarray]:
+def column_at(name: str, seed: int = 0) -> tuple[TrainableColumn, np.ndarray, np.ndarray]:
+    """A column, its cells, and some parameters."""
     rng = np.random.default_rng(seed)
-    column = sample_columns(rng, ROWS)[name]
-    return column, any_theta(column, rng, column.start(0.8))
+    column, cells = sample_columns(rng, ROWS)[name]
+    return column, cells, any_theta(column, rng, column.start(0.8))
 
 
 def kinds(parent: type = TrainableColumn) -> set[type]:
@@ -39,7 +40,7 @@ def kinds(parent: type = TrainableColumn) -> set[type]:
 
 
 def test_every_kind_of_column_has_a_sample():
-    sampled = {type(column) for column in sample_columns(np.random.default_rng(0), ROWS).values()}
+    sampled = {type(column) for column, _ in sample_columns(np.random.default_rng(0), ROWS).values()}
     new = sorted(kind.__name__ for kind in kinds() - sampled)
     assert not new, f"no sample of {', '.join(new)}: add one to sample_columns in tests/inference/mixed.py"
 
@@ -53,11 +54,11 @@ def test_the_random_function_below_weighs_every_output():
 
 @every_column
 def test_the_gradient_is_that_of_any_function_of_the_state(name):
-    column, theta = column_and_theta(name)
+    column, x, theta = column_at(name)
     rng = np.random.default_rng(3)
-    state = column.state(theta)
+    state = column.state(theta, x)
     given = Cotangent(
-        np.where(np.isnan(column.x), 0.0, rng.standard_normal(ROWS)),
+        np.where(np.isnan(x), 0.0, rng.standard_normal(ROWS)),
         rng.standard_normal(ROWS),
         rng.standard_normal(),
         rng.standard_normal(),
@@ -65,8 +66,8 @@ def test_the_gradient_is_that_of_any_function_of_the_state(name):
     )
 
     def function(at):
-        s = column.state(at)
-        u = np.where(np.isnan(column.x), 0.0, s.u)
+        s = column.state(at, x)
+        u = np.where(np.isnan(x), 0.0, s.u)
         return (
             given.u @ u
             + given.a @ s.a
@@ -86,7 +87,7 @@ def test_the_gradient_is_that_of_any_function_of_the_state(name):
 
 @every_column
 def test_the_log_prior_has_its_gradient(name):
-    column, theta = column_and_theta(name)
+    column, _, theta = column_at(name)
     _, exact = column.log_prior(theta)
     for i in range(theta.size):
         step = 1e-5 * np.eye(theta.size)[i]
@@ -96,9 +97,9 @@ def test_the_log_prior_has_its_gradient(name):
 
 @every_column
 def test_the_state_and_the_component_are_the_same_kernel(name):
-    column, theta = column_and_theta(name)
-    state, component = column.state(theta), column.component(theta)
-    x = bent(column, theta)
+    column, x, theta = column_at(name)
+    state, component = column.state(theta, x), column.component(theta)
+    x = bent(column, theta, x)
     assert component.code == column.kind
     np.testing.assert_allclose(state.u, component.coordinates(x), rtol=1e-12)
     assert state.mean_variance == pytest.approx(component.mean_variance, rel=1e-11)
@@ -112,25 +113,25 @@ def test_the_state_and_the_component_are_the_same_kernel(name):
 
 @every_column
 def test_the_component_is_what_the_docstring_says(name):
-    column, theta = column_and_theta(name)
-    x = bent(column, theta)
+    column, x, theta = column_at(name)
+    x = bent(column, theta, x)
     expected = column_matrix(meaning(column, theta), x, x)
     np.testing.assert_allclose(column.component(theta).matrix(x, x), expected, rtol=0, atol=1e-10)
 
 
 @every_column
 def test_the_steps_learned_encode_the_rows_as_the_kernel_sees_them(name):
-    column, theta = column_and_theta(name)
-    x = column.x
+    column, x, theta = column_at(name)
+    encoded = x
     for step in column.steps(theta):
-        x = step.forward(x)
-    np.testing.assert_allclose(x, bent(column, theta), rtol=1e-12)
+        encoded = step.forward(encoded)
+    np.testing.assert_allclose(encoded, bent(column, theta, x), rtol=1e-12)
 
 
 @every_column
 @pytest.mark.parametrize("lengthscale", [0.05, 1.0, 90.0])
 def test_a_number_starts_from_the_kernel_of_the_paper(name, lengthscale):
-    column = sample_columns(np.random.default_rng(1), ROWS)[name]
+    column, _ = sample_columns(np.random.default_rng(1), ROWS)[name]
     if column.kind == TABLE:
         return
     component = column.component(column.start(lengthscale))
@@ -140,7 +141,7 @@ def test_a_number_starts_from_the_kernel_of_the_paper(name, lengthscale):
 
 @every_column
 def test_a_column_starts_inside_its_bounds(name):
-    column = sample_columns(np.random.default_rng(0), ROWS)[name]
+    column, _ = sample_columns(np.random.default_rng(0), ROWS)[name]
     start = column.start(1.5)
     low, high = np.transpose(column.bounds())
     assert start.shape == low.shape
@@ -150,8 +151,8 @@ def test_a_column_starts_inside_its_bounds(name):
 
 @every_column
 def test_normalised_the_mean_variance_is_the_relevance(name):
-    column, theta = column_and_theta(name)
+    column, x, theta = column_at(name)
     if name.startswith("paper") or name == "free":
         return
     relevance = theta[0] if column.kind == TABLE else theta[-1]
-    assert column.state(theta).mean_variance == pytest.approx(np.exp(relevance), rel=1e-12)
+    assert column.state(theta, x).mean_variance == pytest.approx(np.exp(relevance), rel=1e-12)

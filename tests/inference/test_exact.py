@@ -5,13 +5,14 @@ import pytest
 
 from termwise.errors import NumericalError
 from termwise.inference.columns import RELEVANCE_RATE, SHORTEST, WARP_SD, FixedColumn
-from termwise.inference.exact import ExactObjective, Model
+from termwise.inference.exact import ExactObjective
+from termwise.inference.model import Model
 from termwise.inference.orders import VARIANCE_RATE, AllSubsets, EachOrder
 from termwise.kernels.additive import AdditiveKernel
 from termwise.kernels.squared_exponential import SquaredExponential
 from termwise.linalg.cholesky import JITTERS, factorise
 from termwise.measures import Normal
-from tests.inference.mixed import any_theta, bent, first_theta, meaning, mixed_model, sample_columns
+from tests.inference.mixed import MIXED, any_theta, bent, check_gradient, explicit, first_theta, mixed_model
 from tests.oracle import additive as oracle
 
 ROWS = 22
@@ -20,41 +21,19 @@ ORDERS = {"each": EachOrder((0, 1, 2)), "some": EachOrder((0, 1, 3)), "all-subse
 every_order = pytest.mark.parametrize("orders", ORDERS.values(), ids=ORDERS)
 
 
-def problem(orders=None, *, seed=0, columns=None):
+def problem(orders=None, *, seed=0, columns=MIXED):
     rng = np.random.default_rng(seed)
-    model = mixed_model(rng, ROWS, orders)
-    if columns is not None:
-        every = sample_columns(rng, ROWS)
-        model = Model(tuple(every[name] for name in columns), orders or EachOrder((0, 1, 2)))
+    model, X = mixed_model(rng, ROWS, orders, names=columns)
     theta = any_theta(model, rng, first_theta(model, 0.9, 0.05))
-    return model, theta, rng.standard_normal(ROWS)
-
-
-def objective_of(model, y, threads=1):
-    return ExactObjective(model, y, threads, np.empty((y.size, y.size)))
-
-
-def explicit(model, theta):
-    """The kernel and the rows it sees, from the formulas."""
-    parts = model.by_column(theta)
-    components = tuple(meaning(c, t) for c, t in zip(model.columns, parts, strict=True))
-    X = np.transpose([bent(c, t) for c, t in zip(model.columns, parts, strict=True)])
-    orders = model.order_parameters(theta)
-    if isinstance(model.orders, AllSubsets):
-        v, alpha = np.exp(orders)
-        variances = v * alpha ** np.arange(model.orders.max_order + 1)
-    else:
-        variances = np.zeros(max(model.orders.orders) + 1)
-        variances[list(model.orders.orders)] = np.exp(orders)
-    return AdditiveKernel(components, tuple(variances)), X
+    return model, X, theta, rng.standard_normal(ROWS)
 
 
 @every_order
 def test_the_value_is_the_log_marginal_likelihood_and_the_log_prior(orders):
-    model, theta, y = problem(orders)
-    kernel, X = explicit(model, theta)
-    expected = oracle.log_marginal_likelihood(oracle.gram(kernel, X), y, np.exp(theta[-1]))
-    value, _ = objective_of(model, y).value_and_gradient(theta)
+    model, X, theta, y = problem(orders)
+    kernel, rows = explicit(model, theta, X)
+    expected = oracle.log_marginal_likelihood(oracle.gram(kernel, rows), y, np.exp(theta[-1]))
+    value, _ = ExactObjective(model, X, y, threads=1).value_and_gradient(theta)
     assert value == pytest.approx(expected + model.log_prior(theta)[0], rel=1e-9)
 
 
@@ -74,7 +53,7 @@ def column_log_prior(column, theta):
 
 @every_order
 def test_the_log_prior_is_a_sum_over_parameters(orders):
-    model, theta, _ = problem(orders)
+    model, _, theta, _ = problem(orders)
     columns = map(column_log_prior, model.columns, model.by_column(theta))
     by_order = -VARIANCE_RATE * np.exp(model.order_parameters(theta)).sum()
     assert model.log_prior(theta)[0] == pytest.approx(sum(columns) + by_order, rel=1e-12)
@@ -83,10 +62,10 @@ def test_the_log_prior_is_a_sum_over_parameters(orders):
 @every_order
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_gradient_is_that_of_the_value(orders, threads):
-    model, theta, y = problem(orders)
-    objective = objective_of(model, y, threads)
+    model, X, theta, y = problem(orders)
+    objective = ExactObjective(model, X, y, threads)
     _, exact = objective.value_and_gradient(theta)
-    check_gradient(model, objective, theta, exact)
+    check_gradient(objective, theta, exact)
 
 
 @pytest.mark.parametrize(
@@ -95,38 +74,31 @@ def test_the_gradient_is_that_of_the_value(orders, threads):
     ids="+".join,
 )
 def test_the_gradient_of_the_forms_of_the_papers(columns):
-    model, theta, y = problem(columns=columns)
-    objective = objective_of(model, y)
+    model, X, theta, y = problem(columns=columns)
+    objective = ExactObjective(model, X, y, threads=1)
     _, exact = objective.value_and_gradient(theta)
-    check_gradient(model, objective, theta, exact)
-
-
-def check_gradient(model, objective, theta, exact):
-    assert exact.shape == theta.shape
-    for i, (low, high) in enumerate(model.bounds()):
-        if low < high:
-            step = 1e-5 * np.eye(theta.size)[i]
-            above, below = (objective.value_and_gradient(theta + sign * step)[0] for sign in (1, -1))
-            assert exact[i] == pytest.approx((above - below) / 2e-5, rel=1e-6, abs=1e-6), f"parameter {i}"
+    check_gradient(objective, theta, exact)
 
 
 @pytest.mark.parametrize(
     "columns",
-    [None, ("paper-warped", "paper-normal"), ("free", "free-levels", "free-binary")],
+    [MIXED, ("paper-warped", "paper-normal"), ("free", "free-levels", "free-binary")],
     ids=["constrained", "paper", "free"],
 )
 def test_what_is_optimised_and_what_predicts_are_the_same_process(columns):
-    model, theta, y = problem(columns=columns)
+    model, X, theta, y = problem(columns=columns)
     kernel = model.kernel(theta)
-    X = np.transpose([bent(c, t) for c, t in zip(model.columns, model.by_column(theta), strict=True)])
-    expected = oracle.log_marginal_likelihood(kernel.gram(X), y, np.exp(theta[-1]))
-    value, _ = objective_of(model, y).value_and_gradient(theta)
+    parts = zip(model.columns, model.by_column(theta), X.T, strict=True)
+    rows = np.transpose([bent(c, t, x) for c, t, x in parts])
+    np.testing.assert_allclose(model.encoded(theta, X), rows, rtol=1e-12)
+    expected = oracle.log_marginal_likelihood(kernel.gram(rows), y, np.exp(theta[-1]))
+    value, _ = ExactObjective(model, X, y, threads=1).value_and_gradient(theta)
     assert value - model.log_prior(theta)[0] == pytest.approx(expected, rel=1e-10)
 
 
 def test_evaluations_are_counted_and_threads_hardly_matter():
-    model, theta, y = problem()
-    one, two = objective_of(model, y, 1), objective_of(model, y, 2)
+    model, X, theta, y = problem()
+    one, two = (ExactObjective(model, X, y, threads) for threads in (1, 2))
     (value, gradient), (again, same) = one.value_and_gradient(theta), two.value_and_gradient(theta)
     assert value == again
     np.testing.assert_allclose(gradient, same, rtol=1e-10, atol=1e-11)
@@ -136,7 +108,7 @@ def test_evaluations_are_counted_and_threads_hardly_matter():
 
 def test_the_start_gives_every_order_the_same_variance():
     rng = np.random.default_rng(0)
-    columns = tuple(FixedColumn(rng.standard_normal(9), Normal(), SquaredExponential) for _ in range(5))
+    columns = tuple(FixedColumn(Normal(), SquaredExponential) for _ in range(5))
     model = Model(columns, EachOrder((0, 1, 2, 3)))
     kernel = model.kernel(model.start(np.ones(5), 0.1))
     draws = rng.standard_normal((40_000, 5))
@@ -151,13 +123,13 @@ def test_the_start_gives_every_order_the_same_variance():
 
 
 def fitted():
-    model, theta, y = problem()
-    kernel, X = explicit(model, theta)
-    posterior = objective_of(model, y).posterior(theta, X)
-    new = X[[0, 3, 5, 8]].copy()
+    model, X, theta, y = problem()
+    kernel, rows = explicit(model, theta, X)
+    posterior = ExactObjective(model, X, y, threads=1).posterior(theta)
+    new = rows[[0, 3, 5, 8]].copy()
     known = ~np.isnan(new[:, 0])
     new[known, 0] += 0.3
-    return posterior, kernel, X, y, np.exp(theta[-1]), new
+    return posterior, kernel, rows, y, np.exp(theta[-1]), new
 
 
 def test_mean_and_covariance_are_the_textbook_ones():
@@ -235,24 +207,24 @@ def test_a_matrix_that_no_jitter_helps_is_an_error_with_a_remedy():
 
 def test_duplicate_rows_with_next_to_no_noise_report_their_jitter():
     x = np.repeat([0.1, 0.9, 2.0], 4)
-    model = Model((FixedColumn(x, Normal(), SquaredExponential),), EachOrder((0, 1)))
+    model, X = Model((FixedColumn(Normal(), SquaredExponential),), EachOrder((0, 1))), x[:, None]
     y = np.repeat([1.0, -1.0, 0.5], 4)
     theta = first_theta(model, 1.0, 1e-22)
-    objective = objective_of(model, y)
+    objective = ExactObjective(model, X, y, threads=1)
     value, gradient = objective.value_and_gradient(theta)
     assert np.isfinite(value)
     assert np.all(np.isfinite(gradient))
     assert objective.jitter > 0.0
-    posterior = objective.posterior(theta, x[:, None])
+    posterior = objective.posterior(theta)
     assert objective.jitter > 0.0
-    np.testing.assert_allclose(posterior.mean(x[:, None]), y, atol=1e-4)
+    np.testing.assert_allclose(posterior.mean(X), y, atol=1e-4)
     theta[-1] = np.log(0.01)
     objective.value_and_gradient(theta)
     assert objective.jitter == 0.0
 
 
 def test_a_model_that_is_not_finite_is_an_error():
-    model, theta, y = problem()
+    model, X, theta, y = problem()
     theta[-2] = 1e4
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(NumericalError, match="not finite"):
-        objective_of(model, y).value_and_gradient(theta)
+        ExactObjective(model, X, y, threads=1).value_and_gradient(theta)

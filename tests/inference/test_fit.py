@@ -1,17 +1,16 @@
 """Learning the parameters: it climbs, says how it went, and heeds nothing that should not matter."""
 
-import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from termwise.inference.columns import FixedColumn, WarpedColumn
-from termwise.inference.exact import ExactObjective, Model
+from termwise.inference.exact import ExactObjective
 from termwise.inference.fit import FitOptions, fit_exact
 from termwise.inference.levels import LevelColumn
+from termwise.inference.model import Model
 from termwise.inference.orders import EachOrder
-from termwise.inference.progress import Progress, TextMonitor
 from termwise.inference.result import Status
 from termwise.kernels.matern import Matern52
 from termwise.kernels.squared_exponential import SquaredExponential
@@ -31,20 +30,20 @@ def table(seed=0):
     return X, (y - y.mean()) / y.std()
 
 
-def model_of(X, y, loadings=(0.1, 0.4, -0.3)):
+def model_of(X, loadings=(0.1, 0.4, -0.3)):
     known = X[~np.isnan(X[:, 1]), 1]
     return Model(
         (
-            FixedColumn(np.ascontiguousarray(X[:, 0]), Normal(), SquaredExponential),
-            WarpedColumn(np.ascontiguousarray(X[:, 1]), Empirical.fit(known), Matern52),
-            LevelColumn(np.ascontiguousarray(X[:, 2]), Discrete.fit(X[:, 2], 3), True, loadings),
+            FixedColumn(Normal(), SquaredExponential),
+            WarpedColumn(Empirical.fit(known), Matern52),
+            LevelColumn(Discrete.fit(X[:, 2], 3), True, loadings),
         ),
         EachOrder((0, 1, 2)),
     )
 
 
 def fit(X, y, *, model=None, monitor=None, seed=0, **options):
-    model = model or model_of(X, y)
+    model = model or model_of(X)
     chosen = FitOptions(**{"n_starts": 1, "n_jobs": 1, **options})
     return fit_exact(model, X, y, chosen, np.random.default_rng(seed), monitor)
 
@@ -57,7 +56,7 @@ def fitted():
 
 
 def test_a_fit_says_how_it_went(fitted):
-    found, seen, _, y = fitted
+    found, seen, X, y = fitted
     result = found.result
     assert result.status is Status.CONVERGED
     assert result.seconds > 0.0
@@ -65,7 +64,8 @@ def test_a_fit_says_how_it_went(fitted):
     assert len(result.starts) == 3
     assert result.objective == max(result.starts)
     assert result.evaluations == len(seen)
-    objective = ExactObjective(found.model, y, 1, np.empty((ROWS, ROWS)))
+    assert (result.rows, result.inducing) == (ROWS, None)
+    objective = ExactObjective(found.model, X, y, threads=1)
     assert objective.value_and_gradient(found.theta)[0] == pytest.approx(result.objective, rel=1e-12)
 
 
@@ -78,8 +78,8 @@ def test_a_fit_never_ends_below_anything_it_has_seen_on_the_way(fitted):
 
 
 def test_a_fit_ends_where_the_gradient_vanishes_or_a_bound_holds_it(fitted):
-    found, _, _, y = fitted
-    _, gradient = ExactObjective(found.model, y, 1, np.empty((ROWS, ROWS))).value_and_gradient(found.theta)
+    found, _, X, y = fitted
+    _, gradient = ExactObjective(found.model, X, y, threads=1).value_and_gradient(found.theta)
     for slope, value, (low, high) in zip(gradient, found.theta, found.model.bounds(), strict=True):
         assert low <= value <= high
         held = (value == high and slope > 0) or (value == low and slope < 0) or low == high
@@ -93,6 +93,7 @@ def test_the_monitor_hears_of_every_evaluation_in_turn(fitted):
         assert counts == list(range(1, len(counts) + 1))
     seconds = [progress.seconds for progress in seen]
     assert seconds == sorted(seconds)
+    assert {progress.rows for progress in seen} == {ROWS}
 
 
 def test_the_posterior_is_that_of_the_rows_as_the_warp_bends_them(fitted):
@@ -133,13 +134,13 @@ def test_the_order_of_the_levels_does_not_matter(fitted):
     renamed = X.copy()
     renamed[:, 2] = order[X[:, 2].astype(int)]
     loadings = np.array([0.1, 0.4, -0.3])[np.argsort(order)]
-    again = fit(renamed, y, n_starts=3, model=model_of(renamed, y, tuple(loadings)))
+    again = fit(renamed, y, n_starts=3, model=model_of(renamed, tuple(loadings)))
     assert again.result.objective == pytest.approx(found.result.objective, abs=1e-4)
 
 
 def test_the_order_of_the_columns_does_not_matter():
     X, y = table()
-    model = model_of(X, y)
+    model = model_of(X)
     found = fit(X, y, model=model)
     order = [2, 0, 1]
     again = fit(X[:, order], y, model=replace(model, columns=tuple(model.columns[d] for d in order)))
@@ -156,14 +157,3 @@ def test_more_starts_never_end_lower():
     one, three = fit(X, y), fit(X, y, n_starts=3)
     assert three.result.starts[0] == one.result.objective
     assert three.result.objective >= one.result.objective
-
-
-def test_the_text_monitor_is_silent_at_first_and_then_writes_once_a_second():
-    stream = io.StringIO()
-    monitor = TextMonitor(stream)
-    for seconds in (0.1, 1.5, 2.1, 2.5, 3.0):
-        monitor(Progress(0, 7, -12.3456, seconds))
-    lines = stream.getvalue().splitlines()
-    assert lines == ["fitting: start 1, 7 evaluations, objective -12.35, 2 s"]
-    monitor(Progress(1, 8, -12.3456, 3.3))
-    assert stream.getvalue().splitlines()[1:] == ["fitting: start 2, 8 evaluations, objective -12.35, 3 s"]

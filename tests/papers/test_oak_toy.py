@@ -13,8 +13,8 @@ import pytest
 
 from termwise import AdditiveGPRegressor, OAKRegressor
 from termwise.inference.columns import FixedColumn
-from termwise.inference.exact import Model
 from termwise.inference.fit import FitOptions, fit_exact
+from termwise.inference.model import Model
 from termwise.inference.orders import EachOrder
 from termwise.kernels.squared_exponential import SquaredExponential
 from termwise.measures import Uniform
@@ -148,7 +148,7 @@ def fitted_at(first_order_variance, *, constrained):
     columns = np.array([(x - x.mean()) / x.std() for x in X.values()])
     model = Model(
         tuple(
-            FixedColumn(x, Uniform.fit(x) if constrained else None, SquaredExponential, normalise=False)
+            FixedColumn(Uniform.fit(x) if constrained else None, SquaredExponential, normalise=False)
             for x in columns
         ),
         FirstOrderAt(variance=first_order_variance),

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from termwise.encode.flow import SinhArcsinh
 from termwise.encode.scale import Standardise
@@ -60,9 +59,7 @@ class Cotangent:
 
 
 class TrainableColumn(ABC):
-    """One column of the table with the parameters that are learned for it."""
-
-    x: Array
+    """What is learned for one column of the table; its encoded cells x are given to `state`."""
 
     @abstractmethod
     def start(self, lengthscale: float) -> Array:
@@ -77,8 +74,8 @@ class TrainableColumn(ABC):
         return [False] * len(self.bounds())
 
     @abstractmethod
-    def state(self, theta: Array, *, late: bool = True) -> State:
-        """Evaluate the column at its parameters; tangents of late ones only if they are wanted."""
+    def state(self, theta: Array, x: Array, *, late: bool = True) -> State:
+        """Evaluate the cells x at the parameters; tangents of late ones only if they are wanted."""
 
     @abstractmethod
     def log_prior(self, theta: Array) -> tuple[float, Array]:
@@ -130,7 +127,6 @@ class WarpedColumn(TrainableColumn):
     Terms are orthogonal under the empirical measure of the bent column, whose nodes bend with it.
     """
 
-    x: Array
     measure: Empirical
     kernel: type[Stationary]
     normalise: bool = True
@@ -151,7 +147,7 @@ class WarpedColumn(TrainableColumn):
         """No warp, a lengthscale, and the relevance that gives the kernel of the paper."""
         theta = np.array([np.log(lengthscale), 0.0, 0.0, 0.0])
         if self.normalise:
-            residual = warped_column(self.kind, self.x[:1], *self._nodes, *theta[:3], 1)[4]
+            residual = warped_column(self.kind, np.zeros(1), *self._nodes, *theta[:3], 1)[4]
             theta[3] = np.log(residual)
         return theta
 
@@ -168,12 +164,10 @@ class WarpedColumn(TrainableColumn):
         """The warp: from the optimum without it nearly every start goes the same way."""
         return [False, True, True, False]
 
-    def state(self, theta: Array, *, late: bool = True) -> State:
-        """Evaluate the column at its parameters."""
+    def state(self, theta: Array, x: Array, *, late: bool = True) -> State:
+        """Evaluate the cells at the parameters."""
         tangents = TANGENTS if self.warp and late else 1
-        u, du, a, da, residual, dresidual = warped_column(
-            self.kind, self.x, *self._nodes, *theta[:3], tangents
-        )
+        u, du, a, da, residual, dresidual = warped_column(self.kind, x, *self._nodes, *theta[:3], tangents)
         full = np.zeros((4, u.size))
         dfull, dres = full.copy(), np.zeros(4)
         full[:tangents], dfull[:tangents], dres[:tangents] = du, da, dresidual
@@ -222,7 +216,6 @@ class WarpedColumn(TrainableColumn):
 class FixedColumn(TrainableColumn):
     """A number whose encoding is fixed: (log lengthscale, log relevance); unconstrained without a measure."""
 
-    x: Array
     measure: Measure | None
     kernel: type[Stationary]
     normalise: bool = True
@@ -247,21 +240,17 @@ class FixedColumn(TrainableColumn):
         """The relevance is fixed if it is not wanted."""
         return [LOG_LENGTHSCALES, LOG_RELEVANCES if self._normalised else (0.0, 0.0)]
 
-    @cached_property
-    def _known(self) -> NDArray[np.bool_]:
-        return ~np.isnan(self.x)
-
-    def state(self, theta: Array, *, late: bool = True) -> State:
-        """Evaluate the column; the derivative for the lengthscale is a complex step in the closed forms."""
-        lengthscale = float(np.exp(theta[0]))
-        u = np.where(self._known, self.x / lengthscale, MISSING)
-        du = np.stack([np.where(self._known, -u, 0.0), np.zeros(u.size)])
+    def state(self, theta: Array, x: Array, *, late: bool = True) -> State:
+        """Evaluate the cells; the derivative for the lengthscale is a complex step in the closed forms."""
+        lengthscale, known = float(np.exp(theta[0])), ~np.isnan(x)
+        u = np.where(known, x / lengthscale, MISSING)
+        du = np.stack([np.where(known, -u, 0.0), np.zeros(u.size)])
         if self.measure is None:
             none = np.zeros(2)
             return State(u, np.zeros(u.size), 1.0, 1.0, NO_TABLE, du, np.zeros(du.shape), none, none)
         kernel = self.kernel(lengthscale * (1.0 + STEP * 1j))  # type: ignore[arg-type]
-        mean = kernel_mean(kernel, self.measure, np.where(self._known, self.x, 0.0))
-        a = np.where(self._known, mean / np.sqrt(np.asarray(kernel_mean_variance(kernel, self.measure))), 0.0)
+        mean = kernel_mean(kernel, self.measure, np.where(known, x, 0.0))
+        a = np.where(known, mean / np.sqrt(np.asarray(kernel_mean_variance(kernel, self.measure))), 0.0)
         weight = np.asarray(1.0 + 0.0j)
         residual = np.asarray(residual_variance(kernel, self.measure))
         if self._normalised:

@@ -32,7 +32,6 @@ class LevelColumn(TrainableColumn):
     scale is the relevance. With two levels the constraint leaves one direction, and the relevance is all.
     """
 
-    x: Array
     measure: Discrete
     constrained: bool
     first_loadings: tuple[float, ...]
@@ -76,14 +75,14 @@ class LevelColumn(TrainableColumn):
         B = A - np.outer(q, q) / (p @ q) if self.constrained else A
         return A, B, float(self._averaged_by @ np.diag(B))
 
-    def state(self, theta: Array, *, late: bool = True) -> State:
+    def state(self, theta: Array, x: Array, *, late: bool = True) -> State:
         """The scaled table, with a level of zeros for missing cells."""
-        size, n = self._n_levels, self.x.size
+        size, n = self._n_levels, x.size
         relevance = float(np.exp(theta[0]))
         _, B, mean = self._tables(theta)
         table = np.zeros((size + 1, size + 1))
         table[:size, :size] = relevance * B / mean
-        u = np.where(np.isnan(self.x), float(size), self.x)
+        u = np.where(np.isnan(x), float(size), x)
         empty, none = np.zeros((0, n)), np.zeros(0)
         return State(u, np.zeros(n), 1.0, relevance, table, empty, empty, none, none)
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
 
 @dataclass(frozen=True)
 class Progress:
-    """One step of a fit: which start, how many evaluations it has made, and the objective there."""
+    """One step of a fit: which start, how many evaluations it has made, and the objective there.
+
+    `rows` are those it looks at; `remaining` the seconds that are left, as far as they can be foreseen.
+    """
 
     start: int
     evaluations: int
     objective: float
     seconds: float
+    rows: int
+    remaining: float | None = None
 
 
 Monitor = Callable[[Progress], None]
@@ -34,11 +39,16 @@ class TextMonitor:
         if progress.seconds - self._last < 1.0:
             return
         self._last = progress.seconds
+        left = "" if progress.remaining is None else f", about {_duration(progress.remaining)} left"
         self.stream.write(
-            f"fitting: start {progress.start + 1}, {progress.evaluations} evaluations, "
-            f"objective {progress.objective:.2f}, {progress.seconds:.0f} s\n"
+            f"fitting {progress.rows} rows: start {progress.start + 1}, {progress.evaluations} evaluations, "
+            f"objective {progress.objective:.2f}, {_duration(progress.seconds)}{left}\n"
         )
         self.stream.flush()
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60.0:.0f} min"
 
 
 def monitor_for(progress: bool | Monitor) -> Monitor | None:
@@ -57,3 +67,29 @@ class Clock:
     def __call__(self) -> float:
         """Read it."""
         return time.perf_counter() - self._start
+
+
+@dataclass
+class Forecast:
+    """The seconds that are left of planned stages, each (work of one evaluation, expected evaluations)."""
+
+    stages: Sequence[tuple[float, int]]
+    clock: Clock
+    stage: int = -1
+    _done: float = 0.0
+    _evaluations: int = 0
+
+    def next_stage(self) -> None:
+        """Another stage begins, whatever was expected of the one before."""
+        self.stage += 1
+        self._evaluations = 0
+
+    def remaining(self) -> float:
+        """Count one more evaluation and say how long the rest will take at the pace so far."""
+        work, expected = self.stages[self.stage]
+        self._evaluations += 1
+        self._done += work
+        # A climb that goes on past what was expected is taken to be near its end.
+        left = work * max(expected - self._evaluations, 1)
+        left += sum(work * count for work, count in self.stages[self.stage + 1 :])
+        return self.clock() * left / self._done

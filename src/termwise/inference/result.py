@@ -16,7 +16,11 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class FitResult:
-    """The outcome of a fit; `objective` is log marginal likelihood + log prior of the standardised target."""
+    """The outcome of a fit of so many rows.
+
+    `objective` is the log marginal likelihood of the standardised target, or the sparse engine's lower bound
+    on it, plus the log prior; `starts` has it for every start, on the first sample if the engine is sparse.
+    """
 
     status: Status
     objective: float
@@ -24,3 +28,5 @@ class FitResult:
     seconds: float
     jitter: float
     starts: tuple[float, ...]
+    rows: int = 0
+    inducing: int | None = None

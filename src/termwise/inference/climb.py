@@ -1,0 +1,122 @@
+"""Climbing an objective by L-BFGS-B, whichever engine evaluates it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from termwise.errors import NumericalError
+from termwise.inference.model import Model
+from termwise.inference.result import Status
+from termwise.measures.base import Array
+
+# Short, as a climb finds its way from short lengthscales to long ones but seldom back; in sd of the column.
+FIRST_LENGTHSCALE, SPREAD = 0.3, 0.3  # and the sd of its logarithm among random starts
+FIRST_NOISES, NOISE_RANGE = (0.01, 0.1), (0.003, 0.3)  # in variances of the target
+FIRST_TOLERANCE, TOLERANCE = 1e-3, 1e-6  # relative change of the objective that ends a climb
+WORST = 1e100
+
+Watch = Callable[[int, float], None]
+
+
+class Objective(Protocol):
+    """A log posterior density of the parameters that can be climbed."""
+
+    model: Model
+    evaluations: int
+
+    def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
+        """The objective and its gradient, for late parameters only if wanted."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """When a climb ends, and how far each parameter is expected to move in one step.
+
+    `per` divides the objective: by the number of rows, the tolerance is in nats a row.
+    """
+
+    tolerance: float = TOLERANCE
+    max_steps: int = 500
+    widths: Array | None = None
+    per: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Climb:
+    """Where a search has come to; `widths` are about the posterior sd of the parameters, where it moved."""
+
+    theta: Array
+    objective: float
+    status: Status
+    widths: Array
+    evaluations: int
+
+
+def first_points(
+    model: Model, count: int, rng: np.random.Generator, lengthscale: float = FIRST_LENGTHSCALE
+) -> list[Array]:
+    """One start for each of the first noises, then random lengthscales and noises."""
+    low, high = np.transpose(model.bounds())
+    starts = []
+    for i, stream in enumerate(rng.spawn(count)):
+        lengthscales = np.full(len(model.columns), lengthscale)
+        noise = FIRST_NOISES[i % len(FIRST_NOISES)]
+        if i >= len(FIRST_NOISES):
+            lengthscales *= np.exp(SPREAD * stream.standard_normal(lengthscales.size))
+            noise = float(np.exp(stream.uniform(*np.log(NOISE_RANGE))))
+        starts.append(np.clip(model.start(lengthscales, noise), low, high))
+    return starts
+
+
+def free_parameters(model: Model) -> NDArray[np.bool_]:
+    """Those whose bounds leave them room."""
+    low, high = np.transpose(model.bounds())
+    free: NDArray[np.bool_] = high > low
+    return free
+
+
+def ascend(
+    objective: Objective, theta: Array, free: NDArray[np.bool_], effort: Effort, watch: Watch
+) -> Climb:
+    """L-BFGS-B over the free parameters, each in units of its width."""
+    low, high = np.transpose(objective.model.bounds())
+    late = bool(np.any(free & objective.model.late()))
+    widths = np.ones(theta.size) if effort.widths is None else effort.widths
+    unit = widths[free]
+
+    def negative(part: Array) -> tuple[float, Array]:
+        whole = theta.copy()
+        whole[free] = np.clip(part * unit, low[free], high[free])
+        try:
+            value, gradient = objective.value_and_gradient(whole, late=late)
+        except NumericalError:
+            # No kernel matrix here: the line search takes a shorter step.
+            return WORST, np.zeros(part.size)
+        watch(objective.evaluations, value)
+        return -value / effort.per, -gradient[free] * unit / effort.per
+
+    bounds = list(zip(low[free] / unit, high[free] / unit, strict=True))
+    options = {"maxiter": effort.max_steps, "ftol": effort.tolerance, "gtol": 1e-5, "maxcor": 30, "maxls": 30}
+    found = minimize(
+        negative, theta[free] / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    whole, learned = theta.copy(), widths.copy()
+    whole[free] = np.clip(found.x * unit, low[free], high[free])
+    learned[free] = unit * np.sqrt(np.maximum(np.diag(found.hess_inv.todense()), 1e-12))
+    status = {0: Status.CONVERGED, 1: Status.MAX_STEPS}.get(found.status, Status.STUCK)
+    return Climb(whole, -effort.per * float(found.fun), status, learned, objective.evaluations)
+
+
+def climb(objective: Objective, theta: Array, effort: Effort, watch: Watch) -> Climb:
+    """Climb over the parameters that settle first, then over all."""
+    free, late = free_parameters(objective.model), objective.model.late()
+    if np.any(free & late):
+        early = replace(effort, tolerance=FIRST_TOLERANCE)
+        theta = ascend(objective, theta, free & ~late, early, watch).theta
+    return ascend(objective, theta, free, effort, watch)

@@ -1,0 +1,210 @@
+"""Learning from many rows: from a coarse picture to a fine one.
+
+The parameters are learned on a small sample with few inducing rows, from several starts; the best goes on
+to four times as many rows, and so on; the last steps are on all rows. Every stage chooses its inducing rows
+anew, with the kernel that the stage before has learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from termwise.errors import NumericalError
+from termwise.inference.blocks import ArrayChunk, Chunk
+from termwise.inference.climb import WORST, Climb, Effort, Watch, ascend, first_points, free_parameters
+from termwise.inference.fit import Fit
+from termwise.inference.inducing import choose_rows
+from termwise.inference.model import Model
+from termwise.inference.moving import move_rows
+from termwise.inference.progress import Clock, Forecast, Monitor, Progress
+from termwise.inference.result import FitResult, Status
+from termwise.inference.sparse import Solution, SparseObjective
+from termwise.inference.workers import LocalWorkers, Workers
+from termwise.measures.base import Array
+from termwise.posterior.noise import Noise
+
+FIRST_ROWS, GROWTH = 4000, 4
+LEAST_SAMPLED, MOST_SAMPLED = 1000, 250_000
+# With few inducing rows short lengthscales cost so much that a climb from there goes astray.
+FIRST_LENGTHSCALE, FIRST_STEP = 1.0, 0.3  # in sd of the column; of the steepest parameter
+ROUGH, MIDDLE, FINE = 1e-3, 1e-5, 1e-6  # nats a row that end a climb
+MOST_STEPS = 100  # of a climb on a sample
+ROWS_PER_INDUCING = 8  # with fewer rows for each inducing row there is one too many for the stage
+CANDIDATES = 8  # rows looked at for each inducing row that is chosen
+RESIDUALS = 20_000  # rows whose residuals tell how observations scatter
+EXPECTED = 25  # evaluations of a stage, to foresee the time
+LOOPS = 30.0  # work of a column of the kernel, and its gradient, in multiplications of BLAS
+
+
+@dataclass(frozen=True)
+class SparseOptions:
+    """How to search."""
+
+    n_inducing: int = 512
+    inducing: str = "variance"
+    n_starts: int = 2
+    last_steps: int = 30
+    workers: Workers = field(default_factory=LocalWorkers)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """All rows as chunks, and a random sample of them in memory, in random order."""
+
+    chunks: Sequence[Chunk]
+    n_rows: int
+    sample: Array
+    sample_y: Array
+
+    @classmethod
+    def in_memory(cls, X: Array, y: Array, rng: np.random.Generator) -> Data:
+        """A table in memory, one chunk."""
+        size = int(np.clip(len(X) // 2, LEAST_SAMPLED, MOST_SAMPLED))
+        order = rng.permutation(len(X))[:size]
+        return cls([ArrayChunk(X, y)], len(X), X[order], y[order])
+
+
+def fit_sparse(
+    model: Model,
+    data: Data,
+    options: SparseOptions,
+    rng: np.random.Generator,
+    monitor: Monitor | None = None,
+) -> Fit:
+    """Maximise the collapsed bound + log prior over all parameters, from coarse to fine."""
+    starting, choosing = rng.spawn(2)
+    starts = first_points(model, options.n_starts, starting, FIRST_LENGTHSCALE)
+    stages = Stages(model, data, options, choosing, monitor)
+    # Threads share out blocks of rows; more of them inside BLAS would only be in each other's way.
+    with threadpool_limits(limits=1, user_api="blas"):
+        climbs = [stages.begin(theta, start) for start, theta in enumerate(starts)]
+        best = max(climbs, key=lambda one: one.objective)
+        if best.objective <= -WORST:
+            raise NumericalError(
+                "no kernel matrix at any start was positive definite; look for duplicate rows"
+            )
+        for size in stages.sizes:
+            best = stages.go_on(best, size)
+        objective, best = stages.finish(best)
+        solution = objective.posterior(best.theta)
+        noise = _noise(solution, model.encoded(best.theta, data.sample[:RESIDUALS]), data)
+    by_start = tuple(one.objective for one in climbs)
+    result = FitResult(
+        status=best.status,
+        objective=solution.objective,
+        evaluations=stages.evaluations,
+        seconds=stages.clock(),
+        jitter=objective.jitter,
+        starts=by_start,
+        rows=data.n_rows,
+        inducing=len(objective.inducing),
+    )
+    return Fit(model, best.theta, solution.posterior, noise, result)
+
+
+def _noise(solution: Solution, rows: Array, data: Data) -> Noise:
+    """The scatter of observations by the residuals of some rows, as if these had not been learned from."""
+    posterior = solution.posterior
+    residuals = data.sample_y[: len(rows)] - posterior.mean(rows)
+    # On average a row is fitted closer than a new one by its share of the effective parameters.
+    unseen = residuals / max(0.5, 1.0 - solution.effective / data.n_rows)
+    return Noise.fit(unseen, posterior.variance(rows), posterior.noise)
+
+
+class Stages:
+    """The stages of one fit."""
+
+    def __init__(
+        self,
+        model: Model,
+        data: Data,
+        options: SparseOptions,
+        rng: np.random.Generator,
+        monitor: Monitor | None,
+    ) -> None:
+        self.model, self.data, self.options = model, data, options
+        self.rng, self.monitor = rng, monitor
+        self.clock, self.evaluations = Clock(), 0
+        self.sizes = _sizes(data)
+        last = 2 if options.inducing == "optimised" else 1
+        rows = [*[self.sizes[0]] * options.n_starts, *self.sizes, *[data.n_rows] * last]
+        self.forecast = Forecast([(self._work(n), EXPECTED) for n in rows], self.clock)
+
+    def begin(self, theta: Array, start: int) -> Climb:
+        """One start on the first sample, over the parameters that settle first."""
+        size = self.sizes[0]
+        objective = self._objective(theta, size)
+        try:
+            slope = np.max(np.abs(objective.value_and_gradient(theta, late=False)[1])) / size
+        except NumericalError:  # another start may be better
+            return Climb(theta, -WORST, Status.STUCK, np.ones(theta.size), 1)
+        widths = np.full(theta.size, np.sqrt(FIRST_STEP / max(slope, FIRST_STEP)))
+        free = free_parameters(self.model) & ~self.model.late()
+        return self._ascend(objective, theta, free, Effort(ROUGH, MOST_STEPS, widths, size), start)
+
+    def go_on(self, before: Climb, size: int) -> Climb:
+        """A sample of this size, from where the climb before has come to."""
+        objective = self._objective(before.theta, size)
+        effort = Effort(MIDDLE, MOST_STEPS, before.widths, size)
+        return self._ascend(objective, before.theta, free_parameters(self.model), effort)
+
+    def finish(self, before: Climb) -> tuple[SparseObjective, Climb]:
+        """The last steps, on all rows."""
+        Z = self._choose(before.theta, len(self.data.sample), self.options.n_inducing)
+        objective = SparseObjective(self.model, self.data.chunks, Z, self.options.workers)
+        effort = Effort(FINE, self.options.last_steps, before.widths, self.data.n_rows)
+        best = self._ascend(objective, before.theta, free_parameters(self.model), effort)
+        if self.options.inducing != "optimised":
+            return objective, best
+        self.forecast.next_stage()
+        objective = move_rows(objective, best.theta, effort, self._watch(self.data.n_rows, 0))
+        return objective, best
+
+    def _objective(self, theta: Array, size: int) -> SparseObjective:
+        Z = self._choose(theta, size, self._inducing_for(size))
+        rows = ArrayChunk(self.data.sample[:size], self.data.sample_y[:size])
+        return SparseObjective(self.model, [rows], Z, LocalWorkers())
+
+    def _inducing_for(self, size: int) -> int:
+        return min(self.options.n_inducing, max(1, size // ROWS_PER_INDUCING))
+
+    def _choose(self, theta: Array, size: int, count: int) -> Array:
+        candidates = self.data.sample[: min(size, CANDIDATES * count)]
+        return choose_rows(self.options.inducing, self.model, theta, candidates, count, self.rng)
+
+    def _work(self, rows: int) -> float:
+        inducing = self._inducing_for(rows)
+        return rows * inducing * (inducing + LOOPS * len(self.model.columns))
+
+    def _ascend(
+        self,
+        objective: SparseObjective,
+        theta: Array,
+        free: NDArray[np.bool_],
+        effort: Effort,
+        start: int = 0,
+    ) -> Climb:
+        self.forecast.next_stage()
+        return ascend(objective, theta, free, effort, self._watch(int(effort.per), start))
+
+    def _watch(self, rows: int, start: int) -> Watch:
+        def watch(evaluations: int, value: float) -> None:
+            self.evaluations += 1
+            left = self.forecast.remaining()
+            if self.monitor is not None:
+                self.monitor(Progress(start, self.evaluations, value, self.clock(), rows, left))
+
+        return watch
+
+
+def _sizes(data: Data) -> list[int]:
+    """The sizes of the samples before all rows are looked at."""
+    sizes = [min(FIRST_ROWS, max(LEAST_SAMPLED, data.n_rows // GROWTH), len(data.sample))]
+    while sizes[-1] * GROWTH <= len(data.sample) and 2 * sizes[-1] * GROWTH <= data.n_rows:
+        sizes.append(sizes[-1] * GROWTH)
+    return sizes

@@ -1,0 +1,154 @@
+"""All that is learned, in one vector, and rows as the compiled loops read them at such a vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from termwise.inference.columns import NO_TABLE, Cotangent, State, TrainableColumn
+from termwise.inference.orders import Orders
+from termwise.kernels.additive import AdditiveKernel, pack_weights
+from termwise.kernels.fused import run
+from termwise.kernels.fused.block import TABLE
+from termwise.kernels.fused.loops import symmetric_polynomials
+from termwise.measures.base import Array
+
+NOISES = (1e-5, 2.0)  # in units of the variance of y
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Columns, order variances and noise, in one vector (columns, orders, log noise)."""
+
+    columns: tuple[TrainableColumn, ...]
+    orders: Orders
+
+    @cached_property
+    def _slices(self) -> list[slice]:
+        sizes = [len(column.bounds()) for column in self.columns]
+        ends = np.cumsum([0, *sizes])
+        return [slice(int(start), int(end)) for start, end in pairwise(ends)]
+
+    @property
+    def _n_column_parameters(self) -> int:
+        return self._slices[-1].stop if self._slices else 0
+
+    def by_column(self, theta: Array) -> list[Array]:
+        """The part of the vector that belongs to each column."""
+        return [theta[here] for here in self._slices]
+
+    def order_parameters(self, theta: Array) -> Array:
+        """The part of the vector that belongs to the order variances."""
+        return theta[self._n_column_parameters : -1]
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """Bounds of the whole vector."""
+        columns = [pair for column in self.columns for pair in column.bounds()]
+        return [*columns, *self.orders.bounds(), (float(np.log(NOISES[0])), float(np.log(NOISES[1])))]
+
+    def late(self) -> NDArray[np.bool_]:
+        """Which parameters are learned only after the others have settled."""
+        columns = [late for column in self.columns for late in column.late()]
+        return np.array([*columns, *[False] * (self.orders.size + 1)])
+
+    def start(self, lengthscales: Array, noise: float) -> Array:
+        """A vector to start from, in which every order contributes alike."""
+        columns = [c.start(float(length)) for c, length in zip(self.columns, lengthscales, strict=True)]
+        nothing = np.full((len(columns), 1), np.nan)  # the variance of a missing cell is the mean variance
+        z = Layout.of(self, np.concatenate([*columns, np.zeros(self.orders.size + 1)]), nothing).own_kernel
+        e = np.empty((self.orders.max_order + 1, 1))
+        symmetric_polynomials(z, e)
+        return np.concatenate([*columns, self.orders.start(e[:, 0]), [np.log(noise)]])
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """Sum of the log priors, and its gradient."""
+        parts = [column.log_prior(t) for column, t in zip(self.columns, self.by_column(theta), strict=True)]
+        parts.append(self.orders.log_prior(self.order_parameters(theta)))
+        return sum(value for value, _ in parts), np.concatenate([*(slope for _, slope in parts), [0.0]])
+
+    def kernel(self, theta: Array) -> AdditiveKernel:
+        """The additive kernel as a value."""
+        components = [c.component(t) for c, t in zip(self.columns, self.by_column(theta), strict=True)]
+        variances, _ = self.orders.variances(self.order_parameters(theta))
+        return AdditiveKernel(tuple(components), tuple(variances.tolist()))
+
+    def encoded(self, theta: Array, X: Array) -> Array:
+        """Rows (n, D) with what was learned of their encoding behind it: those that `kernel` reads."""
+        columns = X.T.copy()
+        for x, column, part in zip(columns, self.columns, self.by_column(theta), strict=True):
+            for step in column.steps(part):
+                x[:] = step.forward(x)
+        return np.ascontiguousarray(columns.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Some rows at one vector: what the loops read of them, and the way back to the parameters.
+
+    `cells` are the encoded columns (D, n) with NaN for what is missing.
+    """
+
+    model: Model
+    theta: Array
+    cells: Array
+    states: list[State]
+
+    @classmethod
+    def of(cls, model: Model, theta: Array, cells: Array, *, late: bool = True) -> Layout:
+        """Evaluate all columns; tangents of late parameters only if they are wanted."""
+        parts = zip(model.columns, model.by_column(theta), cells, strict=True)
+        return cls(model, theta, cells, [column.state(part, x, late=late) for column, part, x in parts])
+
+    @cached_property
+    def rows(self) -> run.Rows:
+        """Coordinates and amplitudes."""
+        return run.Rows(np.array([s.u for s in self.states]), np.array([s.a for s in self.states]))
+
+    @cached_property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which cells are missing, (D, n)."""
+        return np.isnan(self.cells)
+
+    def weights(self, variances: Array) -> run.Weights:
+        """What the loops read besides the rows."""
+        kinds = [column.kind for column in self.model.columns]
+        return pack_weights(kinds, [s.weight for s in self.states], [s.table for s in self.states], variances)
+
+    @cached_property
+    def own_kernel(self) -> Array:
+        """z_d(x_i, x_i), and its mean where the cell is missing."""
+        z = np.empty(self.cells.shape)
+        for d, state in enumerate(self.states):
+            if self.model.columns[d].kind == TABLE:
+                z[d] = np.diag(state.table)[state.u.astype(np.intp)]
+            else:
+                z[d] = state.weight - state.a**2
+            z[d, self.missing[d]] = state.mean_variance
+        return z
+
+    def gradient(self, given: run.Cotangents, by_own: Array) -> Array:
+        """Gradient for the parameters of the columns.
+
+        `given` are the gradients for what the loops read (its `x` for these rows), `by_own` those for
+        `own_kernel`.
+        """
+        parts, tables_before = [], 0
+        for d, part in enumerate(self.model.by_column(self.theta)):
+            column, state = self.model.columns[d], self.states[d]
+            known = np.where(self.missing[d], 0.0, by_own[d])
+            weight, table = float(given.weight[d]), NO_TABLE
+            if column.kind == TABLE:
+                table = given.tables[tables_before].copy()
+                tables_before += 1
+                codes = state.u.astype(np.intp)
+                np.add.at(table, (codes, codes), known)
+            else:
+                weight += float(np.sum(known))
+            by_a = given.x.a[d] - 2.0 * state.a * known
+            by_mean = float(np.sum(by_own[d], where=self.missing[d]))
+            parts.append(column.gradient(part, state, Cotangent(given.x.u[d], by_a, weight, by_mean, table)))
+        return np.concatenate(parts)

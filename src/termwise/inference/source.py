@@ -1,0 +1,83 @@
+"""Where the rows of a data set are, and who works on them: files and this process, or a cluster."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from termwise.encode.encoded import EncodedChunk, forget
+from termwise.encode.encoder import Encoder
+from termwise.encode.scale import Standardise
+from termwise.inference.workers import LocalWorkers, Workers
+from termwise.table import Chunk, Survey, Table, Values, survey_chunk
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Rows to be surveyed, and which of them to bring back as a sample."""
+
+    chunk: Chunk
+    positions: Values
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a survey is to know: the target, and the columns of numbers whose levels are counted."""
+
+    target: str
+    discrete: frozenset[str]
+
+
+def answer(look: Look, question: Question, threads: int = 1) -> tuple[Survey, Table | None, Values]:
+    """The survey of some rows, and the sample."""
+    return survey_chunk(look.chunk, question.target, rows=look.positions, discrete=question.discrete)
+
+
+class Source(Protocol):
+    """The rows of a data set as chunks, and who works on them.
+
+    `about` has the number of rows and the columns of every chunk; the chunks themselves may be far away.
+    """
+
+    @property
+    def about(self) -> Sequence[Chunk]:
+        """The chunks, perhaps without their rows."""
+
+    @property
+    def workers(self) -> Workers:
+        """Who works on them."""
+
+    def looks(self, positions: Sequence[Values]) -> Sequence[Any]:
+        """A `Look` at each chunk."""
+
+    def encoded(self, encoder: Encoder, target: str, scale: Standardise) -> Sequence[Any]:
+        """Encoded chunks."""
+
+    def close(self) -> None:
+        """Let go what was kept of the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class FileSource:
+    """Files that all workers can read."""
+
+    about: Sequence[Chunk]
+    workers: Workers = field(default_factory=LocalWorkers)
+    name: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def looks(self, positions: Sequence[Values]) -> Sequence[Look]:
+        """A look at each chunk."""
+        return [Look(chunk, rows) for chunk, rows in zip(self.about, positions, strict=True)]
+
+    def encoded(self, encoder: Encoder, target: str, scale: Standardise) -> Sequence[EncodedChunk]:
+        """References, read and encoded by whoever works on them."""
+        return [
+            EncodedChunk(chunk, encoder, target, scale, (self.name, number))
+            for number, chunk in enumerate(self.about)
+        ]
+
+    def close(self) -> None:
+        """Let go what this process has kept; that of others goes when they need the room."""
+        forget(self.name)

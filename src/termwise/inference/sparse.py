@@ -1,0 +1,111 @@
+"""Sparse inference: the collapsed bound over any number of rows, its gradient, and the posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from termwise.inference.blocks import Chunk, Pull, Reached, Setting, adjoint, statistics
+from termwise.inference.bound import Bound, Sums
+from termwise.inference.model import Layout, Model
+from termwise.inference.workers import Workers
+from termwise.kernels.fused import run
+from termwise.linalg.cholesky import Factor, factorise
+from termwise.measures.base import Array
+from termwise.posterior.posterior import Posterior
+
+# Of the mean of Kuu's diagonal, always added to it: rows that have come close to each other while the
+# lengthscales grew must not make a step fail that the next would undo.
+JITTER = 1e-10
+
+
+@dataclass(eq=False)
+class SparseObjective:
+    """A lower bound on log p(y | theta), plus log p(theta); with all rows inducing it is the exact objective.
+
+    Rows come as chunks, which `workers` add up.
+    """
+
+    model: Model
+    chunks: Sequence[Chunk]
+    inducing: Array
+    workers: Workers
+    jitter: float = 0.0
+    evaluations: int = 0
+
+    def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
+        """The objective and its gradient, for late parameters only if wanted; sets `jitter`."""
+        value, gradient, _ = self.value_and_gradients(theta, late=late)
+        return value, gradient
+
+    def value_and_gradients(self, theta: Array, *, late: bool = True) -> tuple[float, Array, run.Rows]:
+        """The same, and the gradient for what the loops read of the inducing rows."""
+        self.evaluations += 1
+        setting, factor, bound = self._bound(theta)
+        root = factor.inverse_root()
+        pull = Pull(replace(setting, upper=None), root @ bound.curvature @ root.T, root @ bound.mean, late)
+        reached: Reached = reduce(add, self.workers.map(adjoint, self.chunks, pull))
+        columns, by_variance, by_rows = self._through_inducing(setting, bound, root, reached)
+        _, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
+        prior, gradient = self.model.log_prior(theta)
+        noise = float(np.exp(theta[-1])) * reached.noise
+        likelihood = np.concatenate([columns, dvariances @ by_variance, [noise]])
+        return bound.value + prior, gradient + likelihood, by_rows
+
+    def _bound(self, theta: Array) -> tuple[Setting, Factor, Bound]:
+        setting, factor, self.jitter = _setting(self.model, theta, self.inducing)
+        sums: Sums = reduce(add, self.workers.map(statistics, self.chunks, setting))
+        return setting, factor, Bound.of(sums)
+
+    def _through_inducing(
+        self, setting: Setting, bound: Bound, root: Array, reached: Reached
+    ) -> tuple[Array, Array, run.Rows]:
+        """Add what the inducing rows bring: their own kernel, and their side of that with the rows."""
+        G = 0.5 * (root @ (bound.curvature - bound.outer) @ root.T)
+        np.fill_diagonal(G, np.diag(G) + JITTER * np.mean(np.diag(G)))
+        rows = setting.layout.rows
+        own = run.adjoint_cross(setting.weights, rows, rows, G, 1)  # in one order, whoever the workers are
+        by_rows = run.Rows(own.x.u + own.z.u + reached.u, own.x.a + own.z.a + reached.a)
+        both = run.Cotangents(own.variances, own.weight, own.tables, by_rows, by_rows)
+        columns = setting.layout.gradient(both, np.zeros(rows.u.shape))
+        return reached.columns + columns, reached.variances + own.variances, by_rows
+
+    def posterior(self, theta: Array) -> Solution:
+        """What is known at theta, with the inducing rows as centres."""
+        _, factor, bound = self._bound(theta)
+        root, taken = factor.inverse_root(), bound.shrinkage_root()
+        Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)
+        noise = float(np.exp(theta[-1]))
+        posterior = Posterior(kernel, Z, root @ bound.mean, root @ taken, noise)
+        value = bound.value + self.model.log_prior(theta)[0]
+        return Solution(posterior, float(value), float(np.sum(taken**2)))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A posterior, the objective there, and the effective number of parameters that the rows have fixed."""
+
+    posterior: Posterior
+    objective: float
+    effective: float
+
+
+def _setting(model: Model, theta: Array, inducing: Array) -> tuple[Setting, Factor, float]:
+    """What rows are seen through, the factor of Kuu, and all that was added to its diagonal."""
+    layout = Layout.of(model, theta, np.ascontiguousarray(inducing.T))
+    variances, _ = model.orders.variances(model.order_parameters(theta))
+    weights = layout.weights(variances)
+
+    K = run.cross(weights, layout.rows, layout.rows, 1)
+    jitter = JITTER * float(np.mean(np.diag(K)))
+
+    def fill(out: Array) -> None:
+        out[:] = K
+        out.reshape(-1)[:: len(K) + 1] += jitter
+
+    factor = factorise(np.empty(K.shape), fill)
+    return Setting(model, theta, inducing, factor.upper), factor, jitter + factor.jitter

@@ -1,0 +1,67 @@
+"""How observations scatter about the function: normally, or with heavier tails if the residuals say so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from termwise.measures.base import Array
+
+POWERS = np.arange(-8, 9)  # variances of the mixture are the noise variance times 2^k
+LEAST_ROWS = 1000  # with fewer residuals their tails are not known
+STEPS = 300
+LEAST_WEIGHT = 1e-6
+
+
+@dataclass(frozen=True)
+class Noise:
+    """sum_k weight_k N(0, variance_k): a mixture of normals about the function."""
+
+    variances: tuple[float, ...]
+    weights: tuple[float, ...]
+
+    @classmethod
+    def normal(cls, variance: float) -> Self:
+        """One normal."""
+        return cls((variance,), (1.0,))
+
+    @classmethod
+    def fit(cls, residuals: Array, known: Array, variance: float) -> Self:
+        """The mixture under which the residuals are most likely, `known` being the variance of the function.
+
+        Variances are a fixed ladder and only the weights are learned, by EM: the likelihood is concave in
+        them, so there is one optimum. Few residuals give a normal.
+        """
+        if residuals.size < LEAST_ROWS:
+            return cls.normal(variance)
+        ladder = variance * 2.0**POWERS
+        density = np.exp(_log_normal(residuals[:, None], known[:, None] + ladder))
+        weights = np.full(ladder.size, 1.0 / ladder.size)
+        for _ in range(STEPS):
+            joint = density * weights
+            weights = np.mean(joint / np.sum(joint, axis=1, keepdims=True), axis=0)
+        kept = weights > LEAST_WEIGHT
+        weights = weights[kept] / np.sum(weights[kept])
+        return cls(tuple(ladder[kept].tolist()), tuple(weights.tolist()))
+
+    @property
+    def variance(self) -> float:
+        """The variance of an observation about the function."""
+        return float(np.dot(self.variances, self.weights))
+
+    def widened(self, variance: float) -> Self:
+        """The same with independent normal noise of this variance on top."""
+        return type(self)(tuple(own + variance for own in self.variances), self.weights)
+
+    def log_density(self, residuals: Array, known: Array) -> Array:
+        """log p of observations so far from the mean of the function, of which the variance is `known`."""
+        each = _log_normal(residuals[:, None], known[:, None] + np.asarray(self.variances))
+        value: Array = np.logaddexp.reduce(each + np.log(self.weights), axis=1)
+        return value
+
+
+def _log_normal(x: Array, variance: Array) -> Array:
+    value: Array = -0.5 * (np.log(2.0 * np.pi * variance) + x**2 / variance)
+    return value

@@ -1,0 +1,226 @@
+"""Sums over rows are the same whoever adds them up, and they are the sums of the formulas."""
+
+import pickle
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import fields, replace
+from functools import reduce
+from itertools import pairwise
+from multiprocessing import get_context
+from operator import add
+
+import numpy as np
+import pytest
+from scipy.linalg import solve_triangular
+from threadpoolctl import threadpool_limits
+
+from termwise.inference import blocks
+from termwise.inference.blocks import BLOCK_ROWS, ArrayChunk, Pull, Setting, adjoint, in_order, statistics
+from termwise.inference.workers import ExecutorWorkers, LocalWorkers
+from termwise.linalg.triangular import solve_rows
+from tests.inference.mixed import any_theta, explicit, first_theta, mixed_model
+from tests.oracle.sparse import SparseOracle, known_variance
+
+INDUCING = 6
+
+
+@pytest.fixture(autouse=True)
+def one_blas_thread():
+    """Sums inside BLAS may differ in the last bit with the number of its threads."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
+
+
+def problem(n=40, seed=0):
+    """A setting, rows with missing cells and targets, and the dense oracle of them."""
+    rng = np.random.default_rng(seed)
+    model, both = mixed_model(rng, n + INDUCING)
+    theta = any_theta(model, rng, first_theta(model, 0.9, 0.05))
+    X, y, Z = both[:n], rng.standard_normal(n), both[n:]
+    X[2, -1] = X[n // 2, 1] = Z[1, 0] = np.nan
+    kernel, rows = explicit(model, theta, X)
+    oracle = SparseOracle(kernel, rows, y, explicit(model, theta, Z)[1], float(np.exp(theta[-1])), 1e-10)
+    upper = np.asfortranarray(np.linalg.cholesky(oracle.Kuu).T)
+    return Setting(model, theta, Z, upper), X, y, oracle
+
+
+def pull_of(setting, seed=1, late=True):
+    rng = np.random.default_rng(seed)
+    half = rng.standard_normal((INDUCING, INDUCING))
+    return Pull(setting, half + half.T, rng.standard_normal(INDUCING), late)
+
+
+def values(result):
+    return [np.asarray(getattr(result, field.name)) for field in fields(result)]
+
+
+def assert_bitwise(one, other):
+    assert type(one) is type(other)
+    assert all(np.array_equal(a, b) for a, b in zip(values(one), values(other), strict=True))
+
+
+def assert_close(one, other):
+    for a, b in zip(values(one), values(other), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 * max(1.0, np.abs(b).max()))
+
+
+# What the sums are.
+
+
+def test_statistics_are_the_sums_of_the_formulas():
+    setting, X, y, oracle = problem()
+    found = statistics(ArrayChunk(X, y), setting)
+    w = 1.0 / oracle.row_noise
+    A = oracle.Kuf.T @ np.linalg.inv(setting.upper)
+    own = np.log(w) - w * y**2 - w * (known_variance(oracle.kernel, oracle.X) - np.sum(A**2, axis=1))
+    assert found.n_rows == y.size
+    assert found.own == pytest.approx(own.sum(), rel=1e-9)
+    np.testing.assert_allclose(found.outer, A.T @ np.diag(w) @ A, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found.linear, A.T @ (w * y), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("function", [statistics, adjoint])
+def test_the_sums_of_chunks_add_up_to_that_of_all_rows(function, monkeypatch):
+    setting, X, y, _ = problem()
+    message = setting if function is statistics else pull_of(setting)
+    whole = function(ArrayChunk(X, y), message)
+    parts = [
+        function(ArrayChunk(X[rows], y[rows]), message) for rows in (slice(1), slice(1, 12), slice(12, None))
+    ]
+    assert_close(reduce(add, parts), whole)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
+    assert_close(function(ArrayChunk(X, y), message), whole)
+
+
+def test_the_gradient_for_the_noise_of_a_row_is_that_of_its_precision():
+    """Rows enter by w_n (P k_n + y_n m): the derivative of the value that belongs to it."""
+    setting, X, y, oracle = problem()
+    pull = pull_of(setting)
+
+    def value(noise):
+        w = 1.0 / (oracle.row_noise - oracle.noise + noise)
+        quadratic = np.einsum("in,ij,jn->n", oracle.Kuf, pull.quadratic, oracle.Kuf)
+        fitted = y * (pull.linear @ oracle.Kuf)
+        own = np.log(w) - w * y**2 - w * known_variance(oracle.kernel, oracle.X)
+        return float(np.sum(0.5 * own + 0.5 * w * quadratic + w * fitted))
+
+    step = 1e-6
+    expected = (value(oracle.noise + step) - value(oracle.noise - step)) / (2 * step)
+    assert adjoint(ArrayChunk(X, y), pull).noise == pytest.approx(expected, rel=1e-6)
+
+
+# Who adds them up.
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Chunks of one block, of several with a small rest, and of one row."""
+    setting, X, y, _ = problem(n=3 * BLOCK_ROWS + 60)
+    ends = [0, BLOCK_ROWS - 9, BLOCK_ROWS - 8, len(y)]
+    chunks = [ArrayChunk(X[a:b], y[a:b]) for a, b in pairwise(ends)]
+    return setting, chunks
+
+
+def through(workers, setting, chunks):
+    return [
+        *workers.map(statistics, chunks, setting),
+        *workers.map(adjoint, chunks, pull_of(setting)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def by_one_thread(many):
+    with threadpool_limits(limits=1, user_api="blas"):
+        return through(LocalWorkers(1), *many)
+
+
+def check(found, expected):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert_bitwise(one, other)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_the_threads_of_one_process_give_the_same_to_the_last_bit(threads, many, by_one_thread):
+    check(through(LocalWorkers(threads), *many), by_one_thread)
+
+
+def test_an_executor_of_threads_gives_the_same_to_the_last_bit(many, by_one_thread):
+    with ThreadPoolExecutor(3) as pool:
+        check(through(ExecutorWorkers(pool), *many), by_one_thread)
+
+
+def test_other_processes_give_the_same_to_the_last_bit(many, by_one_thread):
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        check(through(ExecutorWorkers(pool), *many), by_one_thread)
+
+
+@pytest.mark.parametrize("used", [False, True], ids=["fresh", "used"])
+def test_a_message_survives_pickling_without_what_can_be_computed_again(used):
+    setting, X, y, _ = problem()
+    chunk, size = ArrayChunk(X, y), len(pickle.dumps(setting))
+    pull = pull_of(replace(setting, upper=None))  # the way back needs no factor
+    if used:
+        statistics(chunk, setting)
+        adjoint(chunk, pull)
+    assert len(pickle.dumps(setting)) == size
+    sent, received = pickle.loads(pickle.dumps((setting, chunk))), pickle.loads(pickle.dumps(pull))
+    assert_bitwise(statistics(sent[1], sent[0]), statistics(chunk, setting))
+    assert_bitwise(adjoint(chunk, received), adjoint(chunk, pull))
+
+
+# In order.
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_results_come_in_the_order_of_the_items(threads):
+    items = [slice(i, i + 1) for i in range(23)]
+
+    def slow_at_first(item):
+        time.sleep(0.02 if item.start % 5 == 0 else 0.0)
+        return item.start
+
+    assert list(in_order(slow_at_first, items, threads)) == list(range(23))
+    assert list(in_order(slow_at_first, [], threads)) == []
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_failure_is_passed_on(threads):
+    def fails(item):
+        if item.start == 3:
+            raise ZeroDivisionError("row 3")
+        return item.start
+
+    results = in_order(fails, [slice(i, i + 1) for i in range(8)], threads)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ZeroDivisionError, match="row 3"):
+        next(results)
+
+
+def test_only_a_few_results_wait_to_be_taken():
+    done = []
+
+    def count(item):
+        done.append(item.start)
+        return item.start
+
+    results = in_order(count, [slice(i, i + 1) for i in range(100)], 2)
+    next(results)
+    time.sleep(0.05)
+    assert len(done) <= 6
+    assert list(results) == list(range(1, 100))
+
+
+# Triangular solves.
+
+
+@pytest.mark.parametrize("n", [1, 5, 33])
+def test_rows_are_solved_in_place_whatever_is_below_the_diagonal(n):
+    rng = np.random.default_rng(0)
+    upper = np.asfortranarray(rng.standard_normal((9, 9)) + 5.0 * np.eye(9))
+    rows = rng.standard_normal((n, 9))
+    expected = solve_triangular(np.triu(upper), rows.T, trans="T", lower=False).T
+    below = upper.copy()
+    solve_rows(upper, rows)
+    np.testing.assert_allclose(rows, expected, rtol=1e-13, atol=1e-15)
+    assert np.array_equal(upper, below)
