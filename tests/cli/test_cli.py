@@ -249,7 +249,7 @@ def test_files_that_are_not_there(model: Path, tmp_path: Path) -> None:
     assert "No such file" in error_of(run("predict", nowhere, "-", stdin="age\n1\n"))
     assert "No such file" in error_of(run("explain", nowhere))
     assert "Is a directory" in error_of(run("explain", tmp_path))
-    assert "Is a directory" in error_of(run("predict", model, tmp_path))
+    assert "has no file that ends in .parquet" in error_of(run("predict", model, tmp_path))
     assert os.listdir(tmp_path) == []
 
 

@@ -9,54 +9,75 @@ import click
 
 
 @click.command(short_help="Fit a table and save the model.")
-@click.argument("table", metavar="TABLE")
+@click.argument("tables", metavar="TABLE...", nargs=-1, required=True)
 @click.option("--target", "-t", required=True, metavar="COLUMN", help="The column to predict.")
 @click.option("--output", "-o", required=True, metavar="FILE", help="The model file to write.")
 @click.option("--model", "kind", type=click.Choice(["oak", "additive"]), default="oak", show_default=True)
 @click.option("--max-order", type=click.IntRange(min=1), help="The most columns in one term.  [oak: 3]")
 @click.option("--categorical", multiple=True, metavar="A,B", help="Columns whose numbers are labels.")
+@click.option(
+    "--inference",
+    type=click.Choice(["auto", "exact", "sparse"]),
+    help="exact for thousands of rows, sparse for millions.  [auto: by the number of rows]",
+)
+@click.option(
+    "--n-inducing", type=click.IntRange(min=1), help="Rows that sparse inference makes its picture of."
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all that is random.")
 @click.option("--top", type=click.IntRange(min=1), help="How many terms to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print the terms as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def fit(
-    table: str, target: str, output: str, top: int | None, as_json: bool, quiet: bool, **asked: Any
+    tables: tuple[str, ...],
+    target: str,
+    output: str,
+    top: int | None,
+    as_json: bool,
+    quiet: bool,
+    **asked: Any,
 ) -> None:
     """Fit TABLE, save the model and print its terms, ranked by their share of the explained variance.
 
-    TABLE is a CSV file with a header line (may be gzipped; - is stdin), or a Parquet file.
+    TABLE is a CSV file with a header line (may be gzipped; - is stdin), or Parquet: files, a folder or a
+    pattern. Parquet is read in pieces and may be larger than memory.
 
     \b
     Example:
       termwise fit houses.csv --target price -o houses.termwise --categorical zip,grade
+      termwise fit 'flights/*.parquet' --target delay -o flights.termwise
     """
-    from termwise.cli.files import check_writable, read_any
+    from termwise.cli.files import check_writable, is_dataset, read_one
     from termwise.cli.summary import json_text, summary, summary_text
     from termwise.errors import OptionError
     from termwise.io import save
     from termwise.table import split_target
 
     check_writable(output)
-    if os.path.exists(output) and os.path.exists(table) and os.path.samefile(output, table):
-        raise OptionError(f"the model would replace the table {table!r}; give another path with -o")
-    features, y = split_target(read_any(table), target)
+    for table in tables:
+        if os.path.exists(output) and os.path.exists(table) and os.path.samefile(output, table):
+            raise OptionError(f"the model would replace the table {table!r}; give another path with -o")
     model = _estimator(**asked, progress=not quiet)
-    model.fit(features, y)
+    if is_dataset(tables):
+        model.fit_dataset(list(tables), target=target)
+    else:
+        model.fit(*split_target(read_one(tables), target))
     save(model, output)
     if not quiet:
         result = model.fit_result_
-        click.echo(f"fitted {len(y)} rows in {result.seconds:.1f} s ({result.status}): {output}", err=True)
+        click.echo(
+            f"fitted {result.rows} rows in {result.seconds:.1f} s ({result.status}): {output}", err=True
+        )
     found = summary(model)
     click.echo(json_text(found, top) if as_json else summary_text(found, top))
 
 
 def _estimator(
-    kind: str, max_order: int | None, categorical: tuple[str, ...], seed: int | None, progress: bool
+    kind: str, categorical: tuple[str, ...], seed: int | None, progress: bool, **asked: Any
 ) -> Any:
     from termwise.estimators import AdditiveGPRegressor, OAKRegressor
 
     names = [name.strip() for names in categorical for name in names.split(",") if name.strip()]
     # What is not asked for is left to the defaults of the estimator.
-    given = {"max_order": max_order, "categorical": names, "random_state": seed}
+    given = {**asked, "categorical": names, "random_state": seed}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, [])}
     return (OAKRegressor if kind == "oak" else AdditiveGPRegressor)(progress=progress, **chosen)

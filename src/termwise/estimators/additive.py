@@ -23,7 +23,7 @@ class AdditiveGPRegressor(AdditiveRegressor):
         two parameters of prod(1 + alpha k_d).
     max_order : int or None, default 10
         The most features in one term, for kind="additive"; None for all.
-    kernel, categorical, inference, n_restarts, unknown, progress, random_state, n_jobs
+    kernel, categorical, inference, n_inducing, inducing, n_restarts, unknown, progress, random_state, n_jobs
         As for `OAKRegressor`; the kernel is "se" as in the paper.
     """
 
@@ -35,6 +35,8 @@ class AdditiveGPRegressor(AdditiveRegressor):
         kernel: str = "se",
         categorical: Any = "auto",
         inference: str = "auto",
+        n_inducing: int | None = None,
+        inducing: str = "variance",
         n_restarts: int = 2,
         unknown: str = "marginalise",
         progress: Any = False,
@@ -46,6 +48,8 @@ class AdditiveGPRegressor(AdditiveRegressor):
         self.kernel = kernel
         self.categorical = categorical
         self.inference = inference
+        self.n_inducing = n_inducing
+        self.inducing = inducing
         self.n_restarts = n_restarts
         self.unknown = unknown
         self.progress = progress

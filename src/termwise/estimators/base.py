@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any, Self, overload
 
@@ -16,9 +17,10 @@ from termwise.encode.encoder import Encoder, NumberEncoder, fit_encoder
 from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TableError, TermError
 from termwise.estimators.columns import ColumnPlan, plan_columns
+from termwise.estimators.dataset import know, opened
+from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory, learn
 from termwise.estimators.options import (
     KERNELS,
-    MOST_ROWS,
     checked_target,
     finite_target,
     one_of,
@@ -28,13 +30,16 @@ from termwise.estimators.ranked import Ranked, ranked_terms, variance_between
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.terms import Term
-from termwise.inference.exact import Model
-from termwise.inference.fit import Fit, FitOptions, fit_exact
+from termwise.inference.coarse import fit_sparse
+from termwise.inference.fit import Fit
+from termwise.inference.inducing import CHOICES
+from termwise.inference.model import Model
 from termwise.inference.orders import Orders
 from termwise.inference.progress import monitor_for
+from termwise.inference.source import Source
 from termwise.kernels.additive import Subset
 from termwise.measures.base import Array
-from termwise.table import Schema, Table, read_table
+from termwise.table import Schema, Table, open_dataset, read_table
 
 LEADING = 6  # terms drawn by default
 
@@ -45,6 +50,8 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
     kernel: str
     categorical: Any
     inference: str
+    n_inducing: int | None
+    inducing: str
     n_restarts: int
     unknown: str
     progress: Any
@@ -72,31 +79,63 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         self._check_options()
         table = read_table(X)
         target = checked_target(y, table.n_rows)
-        if table.n_rows > MOST_ROWS:
-            raise TableError(
-                f"the table has {table.n_rows} rows; exact inference takes {MOST_ROWS} at most: fit a sample"
-            )
         schema = _schema(table, self.categorical)
         table = schema.check(table, owner=type(self).__name__)
         encoder = fit_encoder(schema, table, flow=self._uses_flow(), unknown=self.unknown)
-        if not encoder.columns:
-            raise TableError(
-                "no column varies, so none can explain the target; add columns with more than one value"
-            )
+        _require_columns(encoder)
         encoded = encoder.transform(table)
         scale = Standardise.fit(target)
         standard = scale.forward(target)
         columns, choices = plan_columns(encoder, encoded, standard, self._plan(encoder))
-        options = FitOptions(n_starts=self.n_restarts, n_jobs=self.n_jobs)
         rng = np.random.default_rng(_seed(self.random_state))
         model = Model(columns, self._orders(len(columns)))
-        found = fit_exact(model, encoded, standard, options, rng, monitor_for(self.progress))
+        found = learn(model, encoded, standard, self._asked(), rng, monitor_for(self.progress))
         self._keep(found, _learned(encoder, found), scale)
         self.columns_ = choices
         return self
 
+    def fit_dataset(
+        self, data: Any, *, target: str, client: Any = None, executor: Executor | None = None
+    ) -> Self:
+        """Learn from data that need not fit in memory, or from the memory of a cluster.
+
+        data is the path of a Parquet file or folder, a pattern such as "data/*.parquet", a list of these, a
+        `pyarrow.dataset.Dataset`, or with client a Dask dataframe. Rows are read by row groups: once
+        to see levels and ranges, then whenever the sparse engine needs them. Encodings and measures come from
+        a random sample of 250,000 rows. A data set small enough for the exact engine is read whole.
+
+        client is a `dask.distributed.Client` whose workers can read the files; executor any
+        `concurrent.futures.Executor`. Without them the cores of this machine do the work. All give the same
+        model.
+        """
+        self._check_options()
+        with opened(data, client, executor) as source:
+            n_rows = sum(chunk.n_rows for chunk in source.about)
+            rng = np.random.default_rng(_seed(self.random_state))
+            if self._asked().engine(n_rows) == "exact":
+                return self._fit_whole(source, target, rng)
+            options = self._asked().sparse_options(n_rows, source.workers)
+            check_sparse_memory(options.n_inducing)
+            known = know(source, target, self.categorical, rng)
+            encoder, rows, y = known.encoder(flow=self._uses_flow(), unknown=self.unknown)
+            _require_columns(encoder)
+            columns, choices = plan_columns(encoder, rows, y, self._plan(encoder))
+            model = Model(columns, self._orders(len(columns)))
+            found = fit_sparse(
+                model, known.data(source, encoder, target), options, rng, monitor_for(self.progress)
+            )
+        self._keep(found, _learned(encoder, found), known.scale)
+        self.columns_ = choices
+        return self
+
+    def _fit_whole(self, source: Source, target: str, rng: np.random.Generator) -> Self:
+        """Read all rows and fit them in memory."""
+        known = know(source, target, self.categorical, rng)
+        return self.fit(known.sample, known.scale.inverse(known.sample_y))
+
     def _keep(self, found: Fit, encoder: Encoder, scale: Standardise) -> None:
         self.encoder_, self.posterior_, self.target_scale_ = encoder, found.posterior, scale
+        self.noise_ = found.noise
         self.fit_result_, self.objective_ = found.result, found.result.objective
         self.n_features_in_ = len(encoder.schema)
         if encoder.schema.named:
@@ -104,9 +143,15 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    def _asked(self) -> Asked:
+        return Asked(self.inference, self.n_inducing, self.inducing, self.n_restarts, self.n_jobs)
+
     def _check_options(self) -> None:
         one_of("kernel", self.kernel, tuple(KERNELS))
-        one_of("inference", self.inference, ("auto", "exact"))
+        one_of("inference", self.inference, INFERENCES)
+        one_of("inducing", self.inducing, CHOICES)
+        if self.n_inducing is not None:
+            whole_number("n_inducing", self.n_inducing, at_least=1)
         if not callable(self.progress):
             one_of("progress", self.progress, (True, False, None))
         one_of("unknown", self.unknown, ("marginalise", "error"))
@@ -134,14 +179,35 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         mean = self.target_scale_.inverse(self.posterior_.mean(encoded))
         if not return_std:
             return mean
-        variance = self.posterior_.variance(encoded) + self.posterior_.noise
+        variance = self.posterior_.variance(encoded) + self.noise_.variance
         return mean, self.target_scale_.scale * np.sqrt(variance)
 
+    def predict_dataset(self, data: Any) -> Iterator[tuple[Array, Array]]:
+        """Mean and standard deviation as `predict` gives them, for data that need not fit in memory.
+
+        data is what `fit_dataset` takes but for dataframes; there is one pair of arrays for each row group.
+        """
+        for rows in self.pieces(data):
+            yield self.predict(rows, return_std=True)
+
+    def pieces(self, data: Any) -> Iterator[Table]:
+        """The columns that the model knows of a data set larger than memory, row group by row group."""
+        check_is_fitted(self, "posterior_")
+        known = set(self.encoder_.schema.names)
+        for chunk in open_dataset(data):
+            yield chunk.read([name for name in chunk.names if name in known] or chunk.names)
+
     def log_predictive_density(self, X: Any, y: Any) -> Array:
-        """log p(y | x) for each row, in the units of the target."""
-        mean, std = self.predict(X, return_std=True)
-        target = finite_target(y, mean.size)
-        value: Array = -0.5 * np.log(2.0 * np.pi) - np.log(std) - 0.5 * ((target - mean) / std) ** 2
+        """log p(y | x) for each row, in the units of the target.
+
+        With thousands of rows the tails of the scatter about the function are learned too, and may be heavier
+        than those of a normal with the standard deviation that `predict` gives.
+        """
+        encoded = self._encode(X)
+        target = self.target_scale_.forward(finite_target(y, len(encoded)))
+        residuals = target - self.posterior_.mean(encoded)
+        density = self.noise_.log_density(residuals, self.posterior_.variance(encoded))
+        value: Array = density - np.log(self.target_scale_.scale)
         return value
 
     @property
@@ -234,9 +300,9 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         )
         posterior = replace(self.posterior_, terms=((), *kept))
         pruned = copy.copy(self)
-        pruned.posterior_ = replace(
-            posterior, noise=posterior.noise + variance_between(self.posterior_, posterior)
-        )
+        lost = variance_between(self.posterior_, posterior)
+        pruned.posterior_ = replace(posterior, noise=posterior.noise + lost)
+        pruned.noise_ = self.noise_.widened(lost)
         pruned.__dict__.pop("_ranked_cache", None)
         return pruned
 
@@ -287,6 +353,13 @@ def _learned(encoder: Encoder, found: Fit) -> Encoder:
         for column, trained, theta in zip(encoder.columns, found.model.columns, parts, strict=True)
     ]
     return replace(encoder, columns=tuple(columns))
+
+
+def _require_columns(encoder: Encoder) -> None:
+    if not encoder.columns:
+        raise TableError(
+            "no column varies, so none can explain the target; add columns with more than one value"
+        )
 
 
 def _schema(table: Table, categorical: Any) -> Schema:

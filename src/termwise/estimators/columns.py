@@ -62,7 +62,7 @@ def _levels(
     measure = Discrete.fit(which, n_levels)
     counts = np.bincount(which, minlength=n_levels)
     means = np.bincount(which, weights=y[known], minlength=n_levels) / (counts + SHRINKAGE)
-    column = LevelColumn(codes, measure, plan.constrained, tuple(means.tolist()))
+    column = LevelColumn(measure, plan.constrained, tuple(means.tolist()))
     if not plan.constrained:
         return column, ColumnChoice(name, "none", UNCONSTRAINED)
     return column, ColumnChoice(name, "discrete", f"{n_levels} levels: their frequencies")
@@ -71,16 +71,16 @@ def _levels(
 def _number(name: str, x: Array, kind: str, plan: ColumnPlan) -> tuple[TrainableColumn, ColumnChoice]:
     known = x[~np.isnan(x)]
     if not plan.constrained:
-        return FixedColumn(x, None, plan.kernel), ColumnChoice(name, "none", UNCONSTRAINED)
+        return FixedColumn(None, plan.kernel), ColumnChoice(name, "none", UNCONSTRAINED)
     if plan.learned and kind in ("auto", "empirical"):
         measure = Empirical.fit(known)
         warp = np.unique(known).size > 2
-        column = WarpedColumn(x, measure, plan.kernel, normalise=plan.normalise, warp=warp)
+        column = WarpedColumn(measure, plan.kernel, normalise=plan.normalise, warp=warp)
         return column, ColumnChoice(name, "empirical", "its encoding was learned by the evidence")
     choice = choose_measure(known, kind=kind)
     chosen = choice.measure
     if isinstance(chosen, Empirical):
-        fixed = WarpedColumn(x, chosen, plan.kernel, normalise=plan.normalise, warp=False)
+        fixed = WarpedColumn(chosen, plan.kernel, normalise=plan.normalise, warp=False)
         return fixed, ColumnChoice(name, chosen.kind, choice.reason)
-    column_fixed = FixedColumn(x, chosen, plan.kernel, normalise=plan.normalise)
+    column_fixed = FixedColumn(chosen, plan.kernel, normalise=plan.normalise)
     return column_fixed, ColumnChoice(name, chosen.kind, choice.reason)

@@ -37,7 +37,15 @@ class OAKRegressor(AdditiveRegressor):
     categorical : "auto", list of names or positions, or dict
         Columns whose numbers are labels. Strings, booleans and categories are found by themselves. A dict
         sets kinds by name: {"dose": "continuous", "ward": "categorical"}.
-    inference : {"auto", "exact"}
+    inference : {"auto", "exact", "sparse"}
+        "exact" for up to some thousand rows, "sparse" for millions: all rows are used, seen through some
+        of them. "auto" goes by the number of rows.
+    n_inducing : int or None
+        Of how many rows the sparse engine makes its picture: more are more exact, and cost their square.
+        None goes by the number of rows.
+    inducing : {"variance", "greedy", "kmeans++", "optimised"}
+        How these are chosen: drawn in proportion to what is not known yet, the row of which least is known,
+        rows far from each other, or drawn and then moved to where they serve best.
     n_restarts : int, default 2
         How many starting points are tried; from the third on they are random.
     unknown : {"marginalise", "error"}
@@ -60,6 +68,8 @@ class OAKRegressor(AdditiveRegressor):
         normalise: bool = False,
         categorical: Any = "auto",
         inference: str = "auto",
+        n_inducing: int | None = None,
+        inducing: str = "variance",
         n_restarts: int = 2,
         unknown: str = "marginalise",
         progress: Any = False,
@@ -73,6 +83,8 @@ class OAKRegressor(AdditiveRegressor):
         self.normalise = normalise
         self.categorical = categorical
         self.inference = inference
+        self.n_inducing = n_inducing
+        self.inducing = inducing
         self.n_restarts = n_restarts
         self.unknown = unknown
         self.progress = progress

@@ -19,7 +19,6 @@ KERNELS: dict[str, type[Stationary]] = {
     kernel.name: kernel for kernel in (SquaredExponential, Matern12, Matern32, Matern52)
 }
 MEASURES = ("auto", "normal", "mixture", "uniform", "empirical")
-MOST_ROWS = 20_000
 
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:

@@ -33,6 +33,7 @@ def describe(model: AdditiveRegressor) -> dict[str, Any]:
         "components": [_component(component) for component in posterior.kernel.components],
         "variances": [float(variance) for variance in posterior.kernel.variances],
         "noise": float(posterior.noise),
+        "scatter": asdict(model.noise_),
         "terms": None if posterior.terms is None else [list(map(int, term)) for term in posterior.terms],
         "arrays": {name: list(getattr(posterior, name).shape) for name in ARRAYS},
         "target_scale": asdict(model.target_scale_),

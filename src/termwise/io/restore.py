@@ -27,6 +27,7 @@ from termwise.kernels.component import Component
 from termwise.measures.base import Array
 from termwise.measures.discrete import Discrete
 from termwise.measures.registry import MEASURES
+from termwise.posterior.noise import Noise
 from termwise.posterior.posterior import Posterior
 from termwise.table import Column
 
@@ -44,6 +45,7 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Additiv
         raise ValueError(f"the scale of the target is {scale.scale}")
     model = _known(ESTIMATORS, document["estimator"], "estimator")(**document["params"])
     model.encoder_, model.posterior_, model.target_scale_ = encoder, posterior, scale
+    model.noise_ = _scatter(document["scatter"])
     model.fit_result_ = _fit_result(document["fit_result"])
     model.objective_ = model.fit_result_.objective
     model.columns_ = _choices(document["columns"], encoder)
@@ -147,10 +149,29 @@ def _terms(data: Any, n_columns: int, max_order: int) -> tuple[Subset, ...] | No
     return terms
 
 
+def _scatter(data: Mapping[str, Any]) -> Noise:
+    variances, weights = _numbers(data["variances"]), _numbers(data["weights"])
+    if not weights or len(variances) != len(weights) or min(variances) < 0.0 or min(weights) <= 0.0:
+        raise ValueError(f"the scatter of observations is {str(data)[:80]}")
+    if abs(sum(weights) - 1.0) > 1e-9:
+        raise ValueError(f"the weights of the scatter add up to {sum(weights)}")
+    return Noise(variances, weights)
+
+
 def _fit_result(data: Mapping[str, Any]) -> FitResult:
     objective, seconds, jitter = (_number(data[name]) for name in ("objective", "seconds", "jitter"))
     status, evaluations, starts = Status(data["status"]), int(data["evaluations"]), _numbers(data["starts"])
-    return FitResult(status, objective, evaluations, seconds, jitter, starts)
+    inducing = data.get("inducing")
+    return FitResult(
+        status,
+        objective,
+        evaluations,
+        seconds,
+        jitter,
+        starts,
+        int(data.get("rows", 0)),
+        None if inducing is None else int(inducing),
+    )
 
 
 def _choices(data: Any, encoder: Encoder) -> tuple[ColumnChoice, ...]:

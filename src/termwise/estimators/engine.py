@@ -1,0 +1,97 @@
+"""Which engine learns from how many rows, and whether the machine can hold it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from termwise.errors import NotEnoughMemoryError, TableError
+from termwise.inference.coarse import Data, SparseOptions, fit_sparse
+from termwise.inference.fit import Fit, FitOptions, fit_exact
+from termwise.inference.model import Model
+from termwise.inference.progress import Monitor
+from termwise.inference.workers import Workers
+from termwise.measures.base import Array
+
+EXACT_ROWS = 2000  # up to this many the exact engine is as fast as a sparse one that predicts as well
+MOST_ROWS = 20_000
+INFERENCES = ("auto", "exact", "sparse")
+LEAST_INDUCING, MOST_INDUCING = 256, 512
+GIGABYTE = 1e9
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the arguments of an estimator ask of its engine."""
+
+    inference: str
+    n_inducing: int | None
+    inducing: str
+    n_starts: int
+    n_jobs: int | None
+
+    def engine(self, n_rows: int) -> str:
+        """The engine for so many rows, as asked or by their number."""
+        if self.inference != "auto":
+            return self.inference
+        return "exact" if n_rows <= EXACT_ROWS and self.n_inducing is None else "sparse"
+
+    def sparse_options(self, n_rows: int, workers: Workers | None = None) -> SparseOptions:
+        """The search of the sparse engine; inducing rows by the number of rows if none is asked for."""
+        count = self.n_inducing or int(np.clip(n_rows // 16, LEAST_INDUCING, MOST_INDUCING))
+        options = SparseOptions(min(count, n_rows), self.inducing, self.n_starts)
+        return options if workers is None else replace(options, workers=workers)
+
+
+def learn(
+    model: Model, X: Array, y: Array, asked: Asked, rng: np.random.Generator, monitor: Monitor | None
+) -> Fit:
+    """Fit a table in memory by the engine that is asked for or that suits its rows."""
+    if asked.engine(y.size) == "exact":
+        if y.size > MOST_ROWS:
+            raise TableError(
+                f"the table has {y.size} rows; exact inference takes {MOST_ROWS} at most: "
+                "use inference='sparse'"
+            )
+        _check_exact_memory(y.size)
+        return fit_exact(model, X, y, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
+    options = asked.sparse_options(y.size)
+    check_sparse_memory(options.n_inducing)
+    return fit_sparse(model, Data.in_memory(X, y, rng), options, rng, monitor)
+
+
+def _check_exact_memory(n: int) -> None:
+    # two starts, each in one matrix; or the matrix, its factor and the root that is kept
+    _require(3 * 8 * n**2, f"exact inference of {n} rows", "use inference='sparse'")
+
+
+def check_sparse_memory(n_inducing: int) -> None:
+    """Refuse more inducing rows than the machine can hold matrices of."""
+    # the kernel, its factor and root, the sums of the blocks under way, and the curvature
+    needed = 14 * 8 * n_inducing**2
+    _require(needed, f"n_inducing = {n_inducing}", "use a smaller n_inducing")
+
+
+def _require(needed: int, what: str, remedy: str) -> None:
+    available = available_bytes()
+    if available is not None and needed > available:
+        raise NotEnoughMemoryError(
+            f"{what} needs about {needed / GIGABYTE:.1f} GB of memory and {available / GIGABYTE:.1f} GB are "
+            f"free; {remedy}, or a machine with more"
+        )
+
+
+def available_bytes() -> int | None:
+    """The memory that can still be had, where the system says it."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
