@@ -16,129 +16,128 @@ from numba import njit
 
 from termwise.kernels.fused.block import (
     BLOCK,
+    COORDINATE,
+    DOWN,
     FAST,
     TABLE,
+    UP,
+    VALUE,
+    add_column,
     column_adjoint,
     dot,
-    exp_block,
-    exponent_block,
-    polynomial_block,
+    extend,
+    retract,
     slope_block,
+    value_block,
 )
+from termwise.kernels.fused.factors import factor_block
 
 OPTIONS = {"cache": True, "nogil": True, "fastmath": FAST, "error_model": "numpy"}
 
 
 @njit(**OPTIONS)
-def gram_rows(kinds, weight, tables, s, X, a_x, Z, a_z, K, symmetric, start, step):
+def gram_rows(kinds, weight, tables, s, X, a_x, shift, right, K, symmetric, start, step):
     """K[i, j] = sum_r s_r e_r(z), z_d = weight_d k(x, x') - a(x) a(x') or table_d[x, x'].
 
     A column by table has the kind TABLE + its position among the tables.
 
-    X, a_x are (D, n); Z, a_z are (D, blocks, BLOCK), the last block padded. When symmetric only the part
-    strictly below the diagonal is filled.
+    X, a_x are (D, n), the other rows as `fill_blocks` lays them out. Tiles of rows meet one block after the
+    other, which stays in the first-level cache. When symmetric only the part strictly below the diagonal is
+    filled.
     """
-    D, R = X.shape[0], s.shape[0] - 1
-    e = np.empty((R + 1, BLOCK))
-    z, q = np.empty((1, BLOCK)), np.empty(BLOCK)
-    shifted, power = np.empty(BLOCK), np.empty(BLOCK)
-    shifted_bits, power_bits = shifted.view(np.int64), power.view(np.int64)
-    for i in range(start, X.shape[1], step):
-        stop = i if symmetric else K.shape[1]
-        for j in range((stop + BLOCK - 1) // BLOCK):
+    (D, n), R = X.shape, s.shape[0] - 1
+    e, z = np.ones((R + 1, BLOCK)), np.empty(BLOCK)
+    left = np.zeros((D, 1, 4, BLOCK))  # the factors of a tile of rows
+    for tile in range(start, n, BLOCK * step):
+        for d in range(D):
+            if kinds[d] < 0:
+                factor_block(-kinds[d], shift[d], X, d, tile, step, left, 0)
+        for j in range(right.shape[1]):
             first = j * BLOCK
-            size = min(BLOCK, stop - first)
-            for b in range(BLOCK):
-                e[0, b] = 1.0
-            for r in range(1, R + 1):
+            for m in range(min(BLOCK, (n - tile + step - 1) // step)):
+                i = tile + m * step
+                size = min(BLOCK, (i if symmetric else K.shape[1]) - first)
+                if size <= 0:
+                    continue
+                for r in range(1, R + 1):
+                    for b in range(BLOCK):
+                        e[r, b] = 0.0
+                for d in range(D):
+                    x, w, ai = X[d, i], weight[d], a_x[d, i]
+                    if kinds[d] >= TABLE:
+                        for b in range(BLOCK):
+                            z[b] = tables[kinds[d] - TABLE, int(x), int(right[d, j, COORDINATE, b])]
+                    else:
+                        value_block(
+                            kinds[d], x, left[d, 0, UP, m], left[d, 0, DOWN, m], w, ai, right, d, j, z
+                        )
+                    add_column(z, e, min(R, d + 1))
                 for b in range(BLOCK):
-                    e[r, b] = 0.0
-            for d in range(D):
-                x, w, ai = X[d, i], weight[d], a_x[d, i]
-                if kinds[d] >= TABLE:
+                    z[b] = s[0]
+                for r in range(1, R + 1):
                     for b in range(BLOCK):
-                        z[0, b] = tables[kinds[d] - TABLE, int(x), int(Z[d, j, b])]
-                else:
-                    exponent_block(kinds[d], x, Z, d, j, q)
-                    exp_block(q, z, 0, shifted, shifted_bits, power, power_bits)
-                    polynomial_block(kinds[d], q, z, 0)
-                    for b in range(BLOCK):
-                        z[0, b] = w * z[0, b] - ai * a_z[d, j, b]
-                for r in range(min(R, d + 1), 0, -1):
-                    for b in range(BLOCK):
-                        e[r, b] += z[0, b] * e[r - 1, b]
-            for b in range(BLOCK):
-                q[b] = s[0]
-            for r in range(1, R + 1):
-                for b in range(BLOCK):
-                    q[b] += s[r] * e[r, b]
-            out = K[i, first : first + size]
-            for b in range(size):
-                out[b] = q[b]
+                        z[b] += s[r] * e[r, b]
+                for b in range(size):
+                    K[i, first + b] = z[b]
 
 
 @njit(**OPTIONS)
-def adjoint_rows(kinds, weight, tables, s, X, a_x, Z, a_z, G, left, right, symmetric, start, step):
-    """Gradients of sum_ij (G_ij + left_i right_j) K_ij for all that gram_rows read.
+def adjoint_rows(kinds, weight, tables, s, X, a_x, shift, right, G, outer, inner, symmetric, start, step):
+    """Gradients of sum_ij (G_ij + outer_i inner_j) K_ij for all that gram_rows read.
 
     When symmetric the sum is over i > j and counts twice. Returns the gradients of s, weight, tables,
-    X, a_x, Z and a_z, those that only the rows start, start + step, .. contribute.
+    X, a_x and the coordinates and amplitudes in right, as far as the rows start, start + step, .. contribute.
     """
-    D, n = X.shape
-    R = s.shape[0] - 1
+    (D, n), R = X.shape, s.shape[0] - 1
     g_s, g_weight, g_tables = np.zeros(R + 1), np.zeros(D), np.zeros(tables.shape)
-    g_X, g_ax, g_Z, g_az = np.zeros(X.shape), np.zeros(X.shape), np.zeros(Z.shape), np.zeros(Z.shape)
+    g_X, g_ax = np.zeros(X.shape), np.zeros(X.shape)
+    g_right = np.zeros((D, right.shape[1], 2, BLOCK))
     prefix = np.zeros((D + 1, R + 1, BLOCK))  # e_r of the first d columns stays zero for r > d
     last = prefix[D]
-    z, k, slope = np.empty((D, BLOCK)), np.empty((D, BLOCK)), np.empty((D, BLOCK))
-    back, g, dz, q = np.empty((R + 1, BLOCK)), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    shifted, power = np.empty(BLOCK), np.empty(BLOCK)
-    shifted_bits, power_bits = shifted.view(np.int64), power.view(np.int64)
-    for d in range(D + 1):
-        for b in range(BLOCK):
-            prefix[d, 0, b] = 1.0
-    for i in range(start, n, step):
-        stop = i if symmetric else G.shape[1]
-        scale = 2.0 if symmetric else 1.0
-        for j in range((stop + BLOCK - 1) // BLOCK):
+    own = np.empty((D, 3, BLOCK))
+    back, g, dz = np.empty((R + 1, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
+    left = np.zeros((D, 1, 4, BLOCK))  # the factors of a tile of rows
+    prefix[:, 0] = 1.0
+    for tile in range(start, n, BLOCK * step):
+        for d in range(D):
+            if kinds[d] < 0:
+                factor_block(-kinds[d], shift[d], X, d, tile, step, left, 0)
+        for j in range(right.shape[1]):
             first = j * BLOCK
-            size = min(BLOCK, stop - first)
-            given, outer = G[i, first : first + size], right[first : first + size]
-            for b in range(size):
-                g[b] = scale * (given[b] + left[i] * outer[b])
-            for b in range(size, BLOCK):
-                g[b] = 0.0
-            for d in range(D):
-                x, w, ai = X[d, i], weight[d], a_x[d, i]
-                if kinds[d] >= TABLE:
+            for m in range(min(BLOCK, (n - tile + step - 1) // step)):
+                i = tile + m * step
+                size = min(BLOCK, (i if symmetric else G.shape[1]) - first)
+                if size <= 0:
+                    continue
+                scale = 2.0 if symmetric else 1.0
+                for b in range(size):
+                    g[b] = scale * (G[i, first + b] + outer[i] * inner[first + b])
+                for b in range(size, BLOCK):
+                    g[b] = 0.0
+                for d in range(D):
+                    x, w, ai = X[d, i], weight[d], a_x[d, i]
+                    if kinds[d] >= TABLE:
+                        for b in range(BLOCK):
+                            own[d, VALUE, b] = tables[
+                                kinds[d] - TABLE, int(x), int(right[d, j, COORDINATE, b])
+                            ]
+                    else:
+                        slope_block(
+                            kinds[d], x, left[d, 0, UP, m], left[d, 0, DOWN, m], w, ai, right, d, j, own
+                        )
+                    extend(prefix, own, d, min(R, d + 1))
+                for r in range(R + 1):
+                    g_s[r] += dot(g, last, r)
                     for b in range(BLOCK):
-                        z[d, b] = tables[kinds[d] - TABLE, int(x), int(Z[d, j, b])]
-                else:
-                    exponent_block(kinds[d], x, Z, d, j, q)
-                    exp_block(q, k, d, shifted, shifted_bits, power, power_bits)
-                    slope_block(kinds[d], x, Z, d, j, q, k, slope)
-                    for b in range(BLOCK):
-                        z[d, b] = w * k[d, b] - ai * a_z[d, j, b]
-                for r in range(1, min(R, d + 1) + 1):
-                    for b in range(BLOCK):
-                        prefix[d + 1, r, b] = prefix[d, r, b] + z[d, b] * prefix[d, r - 1, b]
-            for r in range(R + 1):
-                g_s[r] += dot(g, last, r)
-                for b in range(BLOCK):
-                    back[r, b] = s[r] * g[b]
-            for d in range(D - 1, -1, -1):
-                for b in range(BLOCK):
-                    dz[b] = back[1, b]
-                for r in range(2, min(R, d + 1) + 1):
-                    for b in range(BLOCK):
-                        dz[b] += back[r, b] * prefix[d, r - 1, b]
-                        back[r - 1, b] += z[d, b] * back[r, b]
-                if kinds[d] >= TABLE:
-                    for b in range(size):
-                        g_tables[kinds[d] - TABLE, int(X[d, i]), int(Z[d, j, b])] += dz[b]
-                else:
-                    column_adjoint(d, i, j, dz, k, slope, weight, a_x, a_z, g_weight, g_X, g_ax, g_Z, g_az)
-    return g_s, g_weight, g_tables, g_X, g_ax, g_Z, g_az
+                        back[r, b] = s[r] * g[b]
+                for d in range(D - 1, -1, -1):
+                    retract(prefix, own, d, min(R, d + 1), back, dz)
+                    if kinds[d] >= TABLE:
+                        for b in range(size):
+                            g_tables[kinds[d] - TABLE, int(X[d, i]), int(right[d, j, COORDINATE, b])] += dz[b]
+                    else:
+                        column_adjoint(d, i, j, dz, own, a_x, right, g_weight, g_X, g_ax, g_right)
+    return g_s, g_weight, g_tables, g_X, g_ax, g_right
 
 
 @njit(**OPTIONS)

@@ -10,14 +10,18 @@ import numpy as np
 from numba import njit
 
 from termwise.kernels.fused.block import (
+    AMPLITUDE,
     BLOCK,
+    DOWN,
     FAST,
+    KERNEL,
     MISSING,
+    SLOPE,
+    UP,
     dot,
-    exp_block,
-    exponent_block,
     slope_block,
 )
+from termwise.kernels.fused.factors import by_factors, factor_block, fill_blocks
 
 TANGENTS = 3  # log lengthscale, skew, log tail
 
@@ -48,26 +52,31 @@ def warped(x, log_lengthscale, skew, log_tail, tangents):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def node_means(kind, x, dx, nodes, dnodes, weights):
-    """c(x) = sum_q w_q k(x, t_q) (n,) and its tangents (P, n), for nodes (1, blocks, BLOCK) of weight w."""
+def node_means(kinds, x, dx, shift, right, dnodes):
+    """c(x) = sum_q w_q k(x, t_q) (n,) and its tangents (P, n), for x (1, n) and one column of nodes.
+
+    The nodes are laid out as right-hand rows, with their weights in place of amplitudes.
+    """
     P, n = dx.shape
     c, dc = np.zeros(n), np.zeros((P, n))
-    k, q, slope = np.empty((1, BLOCK)), np.empty(BLOCK), np.empty((1, BLOCK))
-    shifted, power = np.empty(BLOCK), np.empty(BLOCK)
-    shifted_bits, power_bits = shifted.view(np.int64), power.view(np.int64)
+    own, q = np.empty((1, 3, BLOCK)), np.empty(BLOCK)
+    only = own[0]
+    left = np.zeros((1, 1, 4, BLOCK))
+    kind = by_factors(kinds, x, shift)[0]
     for i in range(n):
-        for j in range(nodes.shape[1]):
-            exponent_block(kind, x[i], nodes, 0, j, q)
-            exp_block(q, k, 0, shifted, shifted_bits, power, power_bits)
-            slope_block(kind, x[i], nodes, 0, j, q, k, slope)
+        m = i % BLOCK
+        if kind < 0 and m == 0:
+            factor_block(-kind, shift[0], x, 0, i, 1, left, 0)
+        for j in range(right.shape[1]):
+            slope_block(kind, x[0, i], left[0, 0, UP, m], left[0, 0, DOWN, m], 1.0, 0.0, right, 0, j, own)
             for b in range(BLOCK):
-                q[b] = weights[0, j, b]
-                slope[0, b] *= q[b]
-            c[i] += dot(q, k, 0)
+                q[b] = right[0, j, AMPLITUDE, b]
+                only[SLOPE, b] *= right[0, j, AMPLITUDE, b]
+            c[i] += dot(q, only, KERNEL)
             for p in range(P):
                 for b in range(BLOCK):
                     q[b] = dx[p, i] - dnodes[p, j, b]
-                dc[p, i] += dot(q, slope, 0)
+                dc[p, i] += dot(q, only, SLOPE)
     return c, dc
 
 
@@ -80,10 +89,11 @@ def warped_column(kind, x, points, weights, log_lengthscale, skew, log_tail, tan
     blocks = points.shape[0] // BLOCK
     u, du = warped(x, log_lengthscale, skew, log_tail, tangents)
     t, dt = warped(points, log_lengthscale, skew, log_tail, tangents)
-    nodes, dnodes = t.reshape(1, blocks, BLOCK), dt.reshape(tangents, blocks, BLOCK)
-    wide = weights.reshape(1, blocks, BLOCK)
-    c, dc = node_means(kind, u, du, nodes, dnodes, wide)
-    ct, dct = node_means(kind, t, dt, nodes, dnodes, wide)
+    kinds, shift, right = np.empty(1, np.int64), np.empty(1), np.zeros((1, blocks, 4, BLOCK))
+    kinds[0], nodes, dnodes = kind, t.reshape(1, t.shape[0]), dt.reshape(tangents, blocks, BLOCK)
+    fill_blocks(kinds, nodes, weights.reshape(1, t.shape[0]), shift, right)
+    c, dc = node_means(kinds, u.reshape(1, u.shape[0]), du, shift, right, dnodes)
+    ct, dct = node_means(kinds, nodes, dt, shift, right, dnodes)
     v, square = 0.0, 0.0
     dv, dsquare = np.zeros(tangents), np.zeros(tangents)
     for q in range(points.shape[0]):

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from termwise.kernels.fused import loops
-from termwise.kernels.fused.block import BLOCK, MISSING
+from termwise.kernels.fused.block import AMPLITUDE, BLOCK, COORDINATE
+from termwise.kernels.fused.factors import by_factors, fill_blocks
 from termwise.measures.base import Array
 
 # Threads of a BLAS spin for a while after their work and hold a core meanwhile. Many threads of ours with
@@ -36,16 +37,19 @@ class Rows:
     a: Array
 
     @cached_property
-    def blocks(self) -> tuple[Array, Array]:
-        """The same as (D, blocks, BLOCK), padded. Missing cells move to the other side of the line.
+    def _blocks(self) -> dict[bytes, tuple[Array, Array]]:
+        return {}
 
-        Two missing cells are then as far from each other as from all the rest.
-        """
-        return _blocked(np.where(self.u == MISSING, -MISSING, self.u)), _blocked(self.a)
-
-
-def _blocked(rows: Array) -> Array:
-    return np.pad(rows, ((0, 0), (0, -rows.shape[1] % BLOCK))).reshape(rows.shape[0], -1, BLOCK)
+    def blocks(self, kinds: Array) -> tuple[Array, Array]:
+        """The same as right-hand rows, see `fill_blocks`; kept, since they serve many left-hand sides."""
+        key = kinds.tobytes()
+        found = self._blocks.get(key)
+        if found is None:
+            columns, n = self.u.shape
+            found = np.empty(columns), np.zeros((columns, -(-n // BLOCK), 4, BLOCK))
+            fill_blocks(kinds, self.u, self.a, *found)
+            self._blocks[key] = found  # only now: other threads may ask at the same time
+        return found
 
 
 @dataclass(frozen=True)
@@ -71,15 +75,14 @@ class Cotangents:
 
 def gram_below(w: Weights, rows: Rows, out: Array, threads: int) -> None:
     """Fill the part of out strictly below the diagonal with the kernel between all rows."""
-    args = (w.kinds, w.weight, w.tables, w.variances, rows.u, rows.a, *rows.blocks, out, True)
-    _share(loops.gram_rows, args, threads)
+    _share(loops.gram_rows, (*_inputs(w, rows, rows), out, True), threads)
 
 
-def cross(w: Weights, left: Rows, right: Rows, threads: int) -> Array:
+def cross(w: Weights, left: Rows, right: Rows, threads: int, out: Array | None = None) -> Array:
     """The kernel between two sets of rows."""
-    out = np.empty((left.u.shape[1], right.u.shape[1]))
-    args = (w.kinds, w.weight, w.tables, w.variances, left.u, left.a, *right.blocks, out, False)
-    _share(loops.gram_rows, args, threads)
+    if out is None:
+        out = np.empty((left.u.shape[1], right.u.shape[1]))
+    _share(loops.gram_rows, (*_inputs(w, left, right), out, False), threads)
     return out
 
 
@@ -91,24 +94,31 @@ def adjoint_below(w: Weights, rows: Rows, G: Array, left: Array, right: Array, t
     return Cotangents(total.variances, total.weight, total.tables, both, both)
 
 
-def adjoint_cross(w: Weights, left: Rows, right: Rows, G: Array, threads: int) -> Cotangents:
-    """Gradients of sum_ij G_ij K_ij for the kernel between two sets of rows."""
+def adjoint_cross(
+    w: Weights, left: Rows, right: Rows, G: Array, threads: int, outer: tuple[Array, Array] | None = None
+) -> Cotangents:
+    """Gradients of sum_ij (G_ij + p_i q_j) K_ij for two sets of rows, `outer` being p and q."""
     n, m = G.shape
-    total = _adjoint(w, left, right, (G, np.zeros(n), np.zeros(m), False), threads)
+    total = _adjoint(w, left, right, (G, *(outer or (np.zeros(n), np.zeros(m))), False), threads)
     return Cotangents(
         total.variances, total.weight, total.tables, total.x, Rows(total.z.u[:, :m], total.z.a[:, :m])
     )
 
 
+def _inputs(w: Weights, left: Rows, right: Rows) -> tuple[Any, ...]:
+    shift, blocks = right.blocks(w.kinds)
+    kinds = by_factors(w.kinds, left.u, shift)
+    return kinds, w.weight, w.tables, w.variances, left.u, left.a, shift, blocks
+
+
 def _adjoint(w: Weights, left: Rows, right: Rows, given: tuple[Any, ...], threads: int) -> Cotangents:
-    args = (w.kinds, w.weight, w.tables, w.variances, left.u, left.a, *right.blocks, *given)
-    parts = _share(loops.adjoint_rows, args, threads)
-    s, weight, tables, x, ax, z, az = parts[0]
+    parts = _share(loops.adjoint_rows, (*_inputs(w, left, right), *given), threads)
+    s, weight, tables, x, ax, blocks = parts[0]
     for part in parts[1:]:
-        for total, more in zip((s, weight, tables, x, ax, z, az), part, strict=True):
+        for total, more in zip((s, weight, tables, x, ax, blocks), part, strict=True):
             total += more
-    columns = x.shape[0]
-    return Cotangents(s, weight, tables, Rows(x, ax), Rows(z.reshape(columns, -1), az.reshape(columns, -1)))
+    z, az = (blocks[:, :, part].reshape(x.shape[0], -1) for part in (COORDINATE, AMPLITUDE))
+    return Cotangents(s, weight, tables, Rows(x, ax), Rows(z, az))
 
 
 def _share(loop: Callable[..., Any], args: tuple[Any, ...], threads: int) -> list[Any]:
