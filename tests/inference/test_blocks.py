@@ -3,7 +3,7 @@
 import pickle
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import reduce
 from itertools import pairwise
 from multiprocessing import get_context
@@ -11,13 +11,20 @@ from operator import add
 
 import numpy as np
 import pytest
-from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
 from termwise.inference import blocks
-from termwise.inference.blocks import BLOCK_ROWS, ArrayChunk, Pull, Setting, adjoint, in_order, statistics
+from termwise.inference.blocks import (
+    BLOCK_ROWS,
+    ArrayChunk,
+    Pull,
+    Push,
+    Setting,
+    adjoint,
+    in_order,
+    statistics,
+)
 from termwise.inference.workers import ExecutorWorkers, LocalWorkers
-from termwise.linalg.triangular import solve_rows
 from tests.inference.mixed import any_theta, explicit, first_theta, mixed_model
 from tests.oracle.sparse import SparseOracle, known_variance
 
@@ -32,7 +39,7 @@ def one_blas_thread():
 
 
 def problem(n=40, seed=0):
-    """A setting, rows with missing cells and targets, and the dense oracle of them."""
+    """What sees rows, rows with missing cells and targets, and the dense oracle of them."""
     rng = np.random.default_rng(seed)
     model, both = mixed_model(rng, n + INDUCING)
     theta = any_theta(model, rng, first_theta(model, 0.9, 0.05))
@@ -40,14 +47,14 @@ def problem(n=40, seed=0):
     X[2, -1] = X[n // 2, 1] = Z[1, 0] = np.nan
     kernel, rows = explicit(model, theta, X)
     oracle = SparseOracle(kernel, rows, y, explicit(model, theta, Z)[1], float(np.exp(theta[-1])), 1e-10)
-    upper = np.asfortranarray(np.linalg.cholesky(oracle.Kuu).T)
-    return Setting(model, theta, Z, upper), X, y, oracle
+    root = np.linalg.inv(np.linalg.cholesky(oracle.Kuu).T) * np.exp(-0.5 * theta[-1])
+    return Push(Setting(model, theta, Z), root), X, y, oracle
 
 
-def pull_of(setting, seed=1, late=True):
+def pull_of(push, seed=1, late=True):
     rng = np.random.default_rng(seed)
     half = rng.standard_normal((INDUCING, INDUCING))
-    return Pull(setting, half + half.T, rng.standard_normal(INDUCING), late)
+    return Pull(push.setting, half + half.T, rng.standard_normal(INDUCING), late)
 
 
 def values(result):
@@ -68,10 +75,10 @@ def assert_close(one, other):
 
 
 def test_statistics_are_the_sums_of_the_formulas():
-    setting, X, y, oracle = problem()
-    found = statistics(ArrayChunk(X, y), setting)
+    push, X, y, oracle = problem()
+    found = statistics(ArrayChunk(X, y), push)
     w = 1.0 / oracle.row_noise
-    A = oracle.Kuf.T @ np.linalg.inv(setting.upper)
+    A = oracle.Kuf.T @ push.root * np.sqrt(oracle.noise)
     own = np.log(w) - w * y**2 - w * (known_variance(oracle.kernel, oracle.X) - np.sum(A**2, axis=1))
     assert found.n_rows == y.size
     assert found.own == pytest.approx(own.sum(), rel=1e-9)
@@ -81,8 +88,8 @@ def test_statistics_are_the_sums_of_the_formulas():
 
 @pytest.mark.parametrize("function", [statistics, adjoint])
 def test_the_sums_of_chunks_add_up_to_that_of_all_rows(function, monkeypatch):
-    setting, X, y, _ = problem()
-    message = setting if function is statistics else pull_of(setting)
+    push, X, y, _ = problem()
+    message = push if function is statistics else pull_of(push)
     whole = function(ArrayChunk(X, y), message)
     parts = [
         function(ArrayChunk(X[rows], y[rows]), message) for rows in (slice(1), slice(1, 12), slice(12, None))
@@ -94,12 +101,12 @@ def test_the_sums_of_chunks_add_up_to_that_of_all_rows(function, monkeypatch):
 
 def test_the_gradient_for_the_noise_of_a_row_is_that_of_its_precision():
     """Rows enter by w_n (P k_n + y_n m): the derivative of the value that belongs to it."""
-    setting, X, y, oracle = problem()
-    pull = pull_of(setting)
+    push, X, y, oracle = problem()
+    pull = pull_of(push)
 
     def value(noise):
         w = 1.0 / (oracle.row_noise - oracle.noise + noise)
-        quadratic = np.einsum("in,ij,jn->n", oracle.Kuf, pull.quadratic, oracle.Kuf)
+        quadratic = np.einsum("in,ij,jn->n", oracle.Kuf, oracle.noise * pull.quadratic, oracle.Kuf)
         fitted = y * (pull.linear @ oracle.Kuf)
         own = np.log(w) - w * y**2 - w * known_variance(oracle.kernel, oracle.X)
         return float(np.sum(0.5 * own + 0.5 * w * quadratic + w * fitted))
@@ -115,16 +122,16 @@ def test_the_gradient_for_the_noise_of_a_row_is_that_of_its_precision():
 @pytest.fixture(scope="module")
 def many():
     """Chunks of one block, of several with a small rest, and of one row."""
-    setting, X, y, _ = problem(n=3 * BLOCK_ROWS + 60)
+    push, X, y, _ = problem(n=3 * BLOCK_ROWS + 60)
     ends = [0, BLOCK_ROWS - 9, BLOCK_ROWS - 8, len(y)]
     chunks = [ArrayChunk(X[a:b], y[a:b]) for a, b in pairwise(ends)]
-    return setting, chunks
+    return push, chunks
 
 
-def through(workers, setting, chunks):
+def through(workers, push, chunks):
     return [
-        *workers.map(statistics, chunks, setting),
-        *workers.map(adjoint, chunks, pull_of(setting)),
+        *workers.map(statistics, chunks, push),
+        *workers.map(adjoint, chunks, pull_of(push)),
     ]
 
 
@@ -157,15 +164,15 @@ def test_other_processes_give_the_same_to_the_last_bit(many, by_one_thread):
 
 @pytest.mark.parametrize("used", [False, True], ids=["fresh", "used"])
 def test_a_message_survives_pickling_without_what_can_be_computed_again(used):
-    setting, X, y, _ = problem()
-    chunk, size = ArrayChunk(X, y), len(pickle.dumps(setting))
-    pull = pull_of(replace(setting, upper=None))  # the way back needs no factor
+    push, X, y, _ = problem()
+    chunk, size = ArrayChunk(X, y), len(pickle.dumps(push))
+    pull = pull_of(push)
     if used:
-        statistics(chunk, setting)
+        statistics(chunk, push)
         adjoint(chunk, pull)
-    assert len(pickle.dumps(setting)) == size
-    sent, received = pickle.loads(pickle.dumps((setting, chunk))), pickle.loads(pickle.dumps(pull))
-    assert_bitwise(statistics(sent[1], sent[0]), statistics(chunk, setting))
+    assert len(pickle.dumps(push)) == size
+    sent, received = pickle.loads(pickle.dumps((push, chunk))), pickle.loads(pickle.dumps(pull))
+    assert_bitwise(statistics(sent[1], sent[0]), statistics(chunk, push))
     assert_bitwise(adjoint(chunk, received), adjoint(chunk, pull))
 
 
@@ -209,18 +216,3 @@ def test_only_a_few_results_wait_to_be_taken():
     time.sleep(0.05)
     assert len(done) <= 6
     assert list(results) == list(range(1, 100))
-
-
-# Triangular solves.
-
-
-@pytest.mark.parametrize("n", [1, 5, 33])
-def test_rows_are_solved_in_place_whatever_is_below_the_diagonal(n):
-    rng = np.random.default_rng(0)
-    upper = np.asfortranarray(rng.standard_normal((9, 9)) + 5.0 * np.eye(9))
-    rows = rng.standard_normal((n, 9))
-    expected = solve_triangular(np.triu(upper), rows.T, trans="T", lower=False).T
-    below = upper.copy()
-    solve_rows(upper, rows)
-    np.testing.assert_allclose(rows, expected, rtol=1e-13, atol=1e-15)
-    assert np.array_equal(upper, below)

@@ -200,9 +200,16 @@ def test_fewer_distinct_rows_than_inducing_ones_are_a_sound_fit():
     assert found.result.objective == pytest.approx(exact, rel=1e-6)
 
 
-def test_too_few_steps_are_reported():
+def test_too_few_steps_are_reported(monkeypatch):
+    monkeypatch.setattr(coarse, "LAST_STEPS", 1)
+    monkeypatch.setattr(coarse, "LEAST_STEPS", 1)
     X, y, _ = table(n=200)
-    assert fit(X, y, n_starts=1, last_steps=1).result.status is Status.MAX_STEPS
+    assert fit(X, y, n_starts=1).result.status is Status.MAX_STEPS
+
+
+def test_the_more_rows_the_fewer_steps_on_all_of_them():
+    steps = [coarse._last_steps(n) for n in (1000, 100_000, 300_000, 10_000_000)]
+    assert steps == [coarse.LAST_STEPS, coarse.LAST_STEPS, coarse.LAST_STEPS // 3, coarse.LEAST_STEPS]
 
 
 def test_how_all_rows_are_cut_into_chunks_hardly_matters(fitted):

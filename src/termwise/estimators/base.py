@@ -102,7 +102,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         data is the path of a Parquet file or folder, a pattern such as "data/*.parquet", a list of these, a
         `pyarrow.dataset.Dataset`, or with client a Dask dataframe. Rows are read by row groups: once
         to see levels and ranges, then whenever the sparse engine needs them. Encodings and measures come from
-        a random sample of 250,000 rows. A data set small enough for the exact engine is read whole.
+        a random sample of 256,000 rows. A data set small enough for the exact engine is read whole.
 
         client is a `dask.distributed.Client` whose workers can read the files; executor any
         `concurrent.futures.Executor`. Without them the cores of this machine do the work. All give the same

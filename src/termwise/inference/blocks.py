@@ -6,6 +6,7 @@ blocks are added in their order, so that a sum is the same to the last bit whoev
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,7 +21,6 @@ from termwise.inference.bound import Sums
 from termwise.inference.model import Layout, Model
 from termwise.kernels.fused import run
 from termwise.kernels.fused.loops import symmetric_polynomials, symmetric_polynomials_adjoint
-from termwise.linalg.triangular import solve_rows
 from termwise.measures.base import Array
 
 BLOCK_ROWS = 1024
@@ -49,19 +49,15 @@ class ArrayChunk:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What rows are seen through: the model at one vector, the inducing rows and the factor of their kernel.
-
-    Only `statistics` needs the factor.
-    """
+    """What rows are seen through: the model at one vector, and the inducing rows."""
 
     model: Model
     theta: Array
     inducing: Array
-    upper: Array | None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel without what can be computed again."""
-        return Setting, (self.model, self.theta, self.inducing, self.upper)
+        return Setting, (self.model, self.theta, self.inducing)
 
     @cached_property
     def layout(self) -> Layout:
@@ -80,8 +76,19 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
+class Push:
+    """What makes a_n / sigma of k_n: U^-1 / sigma, for the kernel of inducing rows U'U and noise sigma^2."""
+
+    setting: Setting
+    root: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Pull:
-    """The gradient of the bound for k_n, w_n (P k_n + y_n m), and which parameters it is to reach."""
+    """The gradient of the bound for k_n, w_n (P k_n + y_n m), and which parameters it is to reach.
+
+    `quadratic` is P / sigma^2 and `linear` m: in a row without missing cells w_n is 1 / sigma^2.
+    """
 
     setting: Setting
     quadratic: Array
@@ -111,9 +118,9 @@ class Reached:
         )
 
 
-def statistics(chunk: Chunk, setting: Setting, threads: int = 1) -> Sums:
+def statistics(chunk: Chunk, push: Push, threads: int = 1) -> Sums:
     """The sums over the rows of a chunk that the bound needs."""
-    return _total(chunk, lambda X, y: _block_sums(X, y, setting), threads)
+    return _total(chunk, lambda X, y: _block_sums(X, y, push), threads)
 
 
 def adjoint(chunk: Chunk, pull: Pull, threads: int = 1) -> Reached:
@@ -130,7 +137,8 @@ class _Own:
     noise: float
 
     @cached_property
-    def _some_missing(self) -> bool:
+    def some_missing(self) -> bool:
+        """Whether any cell of these rows is missing; if not, all rows have the same noise."""
         return bool(np.any(self.layout.missing))
 
     @cached_property
@@ -140,12 +148,12 @@ class _Own:
     @cached_property
     def variance(self) -> Array:
         """k_nn, of the terms whose cells are known."""
-        return self._sum(self._kept if self._some_missing else self.layout.own_kernel)
+        return self._sum(self._kept if self.some_missing else self.layout.own_kernel)
 
     @cached_property
     def precision(self) -> Array:
         """w_n = 1 / (noise + lost variance)."""
-        if not self._some_missing:
+        if not self.some_missing:
             return np.full(self.layout.cells.shape[1], 1.0 / self.noise)
         return 1.0 / (self.noise + self._sum(self.layout.own_kernel) - self.variance)
 
@@ -157,7 +165,7 @@ class _Own:
 
     def adjoint(self, by_variance: Array, by_lost: Array) -> tuple[Array, Array]:
         """Gradients for the order variances and for z_d(x_n, x_n)."""
-        if not self._some_missing:
+        if not self.some_missing:
             return symmetric_polynomials_adjoint(self.layout.own_kernel, self.variances, by_variance)
         kept_s, kept_z = symmetric_polynomials_adjoint(self._kept, self.variances, by_variance - by_lost)
         all_s, all_z = symmetric_polynomials_adjoint(self.layout.own_kernel, self.variances, by_lost)
@@ -169,35 +177,50 @@ def _own(X: Array, setting: Setting, late: bool) -> _Own:
     return _Own(layout, setting.variances, float(np.exp(setting.theta[-1])))
 
 
-def _block_sums(X: Array, y: Array, setting: Setting) -> Sums:
+_memory = threading.local()
+
+
+def _workspace(rows: int, columns: int) -> tuple[Array, Array]:
+    """Two matrices of this thread, used again and again: fresh memory costs more than what is done in it."""
+    kept = getattr(_memory, "kept", None)
+    if kept is None or kept.shape[1] < rows or kept.shape[2] != columns:
+        kept = _memory.kept = np.empty((2, rows, columns))
+    return kept[0, :rows], kept[1, :rows]
+
+
+def _block_sums(X: Array, y: Array, push: Push) -> Sums:
+    setting = push.setting
     own = _own(X, setting, late=False)
-    A = run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1)
-    assert setting.upper is not None, "sums need the factor"
-    solve_rows(setting.upper, A)
+    K, A = _workspace(y.size, len(setting.inducing))
+    run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=K)
+    # A product with the inverse of a triangle takes half the time of a solve.
+    np.matmul(K, push.root, out=A)
     w = own.precision
-    root = np.sqrt(w)
-    A *= root[:, None]
+    if own.some_missing:
+        A *= np.sqrt(w * own.noise)[:, None]
     residual = float(w @ own.variance) - float(np.vdot(A, A))
     value = float(np.sum(np.log(w))) - float(w @ y**2) - residual
-    return Sums(y.size, value, A.T @ A, (root * y) @ A)
+    return Sums(y.size, value, A.T @ A, (np.sqrt(w) * y) @ A)
 
 
 def _block_adjoint(X: Array, y: Array, pull: Pull) -> Reached:
     setting = pull.setting
     own = _own(X, setting, late=pull.late)
-    K = run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1)
-    G = K @ pull.quadratic
-    fitted = K @ pull.linear
-    w, k_nn = own.precision, own.variance
-    by_precision = 0.5 * (1.0 / w - y**2 - k_nn + np.einsum("ij,ij->i", K, G)) + y * fitted
-    by_noise = -(w**2) * by_precision
-    G += np.outer(y, pull.linear)
-    G *= w[:, None]
-    reached = run.adjoint_cross(setting.weights, own.layout.rows, setting.layout.rows, G, 1)
+    K, G = _workspace(y.size, len(setting.inducing))
+    run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=K)
+    np.matmul(K, pull.quadratic, out=G)
+    w, noise, fitted = own.precision, own.noise, K @ pull.linear
+    # Half of k_n' P k_n of each row, or of all together where all have the same noise.
+    bent = 0.5 * noise * (np.einsum("ij,ij->i", K, G) if own.some_missing else np.vdot(K, G) / y.size)
+    by_noise = -(w**2) * (0.5 * (1.0 / w - y**2 - own.variance) + bent + y * fitted)
+    if own.some_missing:
+        G *= (w * noise)[:, None]
+    rows = setting.layout.rows
+    reached = run.adjoint_cross(setting.weights, own.layout.rows, rows, G, 1, (w * y, pull.linear))
     by_order, by_own = own.adjoint(-0.5 * w, by_noise)
     columns = own.layout.gradient(reached, by_own)
-    noise = float(np.sum(by_noise))
-    return Reached(columns, reached.variances + by_order, noise, reached.z.u, reached.z.a)
+    total = float(np.sum(by_noise))
+    return Reached(columns, reached.variances + by_order, total, reached.z.u, reached.z.a)
 
 
 def _total(chunk: Chunk, function: Callable[[Array, Array], T], threads: int) -> T:

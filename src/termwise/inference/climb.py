@@ -38,13 +38,15 @@ class Objective(Protocol):
 class Effort:
     """When a climb ends, and how far each parameter is expected to move in one step.
 
-    `per` divides the objective: by the number of rows, the tolerance is in nats a row.
+    `per` divides the objective: by the number of rows, the tolerance is in nats a row. No parameter's first
+    step is longer than `longest`: where nothing is known of the curvature, a steep slope leads astray.
     """
 
     tolerance: float = TOLERANCE
     max_steps: int = 500
     widths: Array | None = None
     per: float = 1.0
+    longest: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,24 +90,31 @@ def ascend(
     low, high = np.transpose(objective.model.bounds())
     late = bool(np.any(free & objective.model.late()))
     widths = np.ones(theta.size) if effort.widths is None else effort.widths
-    unit = widths[free]
 
     def negative(part: Array) -> tuple[float, Array]:
         whole = theta.copy()
-        whole[free] = np.clip(part * unit, low[free], high[free])
+        whole[free] = part
         try:
             value, gradient = objective.value_and_gradient(whole, late=late)
         except NumericalError:
             # No kernel matrix here: the line search takes a shorter step.
             return WORST, np.zeros(part.size)
         watch(objective.evaluations, value)
-        return -value / effort.per, -gradient[free] * unit / effort.per
+        return -value / effort.per, -gradient[free] / effort.per
+
+    first = negative(theta[free])
+    step = float(np.max(widths[free] ** 2 * np.abs(first[1]), initial=0.0))
+    unit = widths[free] * np.sqrt(min(1.0, effort.longest / max(step, 1e-300)))
+    begin = theta[free] / unit
+
+    def scaled(part: Array) -> tuple[float, Array]:
+        inside = np.clip(part * unit, low[free], high[free])
+        value, slope = first if np.array_equal(part, begin) else negative(inside)
+        return value, slope * unit
 
     bounds = list(zip(low[free] / unit, high[free] / unit, strict=True))
     options = {"maxiter": effort.max_steps, "ftol": effort.tolerance, "gtol": 1e-5, "maxcor": 30, "maxls": 30}
-    found = minimize(
-        negative, theta[free] / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-    )
+    found = minimize(scaled, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     whole, learned = theta.copy(), widths.copy()
     whole[free] = np.clip(found.x * unit, low[free], high[free])
     learned[free] = unit * np.sqrt(np.maximum(np.diag(found.hess_inv.todense()), 1e-12))

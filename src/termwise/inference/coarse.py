@@ -22,20 +22,22 @@ from termwise.inference.inducing import choose_rows
 from termwise.inference.model import Model
 from termwise.inference.moving import move_rows
 from termwise.inference.progress import Clock, Forecast, Monitor, Progress
-from termwise.inference.result import FitResult, Status
+from termwise.inference.result import FitResult
 from termwise.inference.sparse import Solution, SparseObjective
 from termwise.inference.workers import LocalWorkers, Workers
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
 
 FIRST_ROWS, GROWTH = 4000, 4
-LEAST_SAMPLED, MOST_SAMPLED = 1000, 250_000
+LEAST_SAMPLED, MOST_SAMPLED = 1000, 256_000
 # With few inducing rows short lengthscales cost so much that a climb from there goes astray.
 FIRST_LENGTHSCALE, FIRST_STEP = 1.0, 0.3  # in sd of the column; of the steepest parameter
 ROUGH, MIDDLE, FINE = 1e-3, 1e-5, 1e-6  # nats a row that end a climb
-MOST_STEPS = 100  # of a climb on a sample
+FIRST_STEPS, MIDDLE_STEPS = 100, 25  # at most, of a climb on the first sample and on larger ones
+LAST_STEPS, LAST_ROWS, LEAST_STEPS = 30, 100_000, 4  # on all rows: so many up to so many rows, fewer beyond
 ROWS_PER_INDUCING = 8  # with fewer rows for each inducing row there is one too many for the stage
-CANDIDATES = 8  # rows looked at for each inducing row that is chosen
+LEAST_INDUCING = 128  # of a sample that has enough rows for them
+CANDIDATES = 16  # rows looked at for each inducing row that is chosen
 RESIDUALS = 20_000  # rows whose residuals tell how observations scatter
 EXPECTED = 25  # evaluations of a stage, to foresee the time
 LOOPS = 30.0  # work of a column of the kernel, and its gradient, in multiplications of BLAS
@@ -48,7 +50,6 @@ class SparseOptions:
     n_inducing: int = 512
     inducing: str = "variance"
     n_starts: int = 2
-    last_steps: int = 30
     workers: Workers = field(default_factory=LocalWorkers)
 
 
@@ -131,33 +132,30 @@ class Stages:
         self.rng, self.monitor = rng, monitor
         self.clock, self.evaluations = Clock(), 0
         self.sizes = _sizes(data)
-        last = 2 if options.inducing == "optimised" else 1
-        rows = [*[self.sizes[0]] * options.n_starts, *self.sizes, *[data.n_rows] * last]
-        self.forecast = Forecast([(self._work(n), EXPECTED) for n in rows], self.clock)
+        samples = [*[self.sizes[0]] * options.n_starts, *self.sizes]
+        ends = 2 if options.inducing == "optimised" else 1
+        last = (self._work(data.n_rows), 1 + _last_steps(data.n_rows))
+        self.forecast = Forecast([*((self._work(n), EXPECTED) for n in samples), *[last] * ends], self.clock)
 
     def begin(self, theta: Array, start: int) -> Climb:
         """One start on the first sample, over the parameters that settle first."""
         size = self.sizes[0]
-        objective = self._objective(theta, size)
-        try:
-            slope = np.max(np.abs(objective.value_and_gradient(theta, late=False)[1])) / size
-        except NumericalError:  # another start may be better
-            return Climb(theta, -WORST, Status.STUCK, np.ones(theta.size), 1)
-        widths = np.full(theta.size, np.sqrt(FIRST_STEP / max(slope, FIRST_STEP)))
         free = free_parameters(self.model) & ~self.model.late()
-        return self._ascend(objective, theta, free, Effort(ROUGH, MOST_STEPS, widths, size), start)
+        effort = Effort(ROUGH, FIRST_STEPS, None, size, FIRST_STEP)
+        return self._ascend(self._objective(theta, size), theta, free, effort, start)
 
     def go_on(self, before: Climb, size: int) -> Climb:
         """A sample of this size, from where the climb before has come to."""
         objective = self._objective(before.theta, size)
-        effort = Effort(MIDDLE, MOST_STEPS, before.widths, size)
+        steps = FIRST_STEPS if size == self.sizes[0] else MIDDLE_STEPS
+        effort = Effort(MIDDLE, steps, before.widths, size, FIRST_STEP)
         return self._ascend(objective, before.theta, free_parameters(self.model), effort)
 
     def finish(self, before: Climb) -> tuple[SparseObjective, Climb]:
         """The last steps, on all rows."""
         Z = self._choose(before.theta, len(self.data.sample), self.options.n_inducing)
         objective = SparseObjective(self.model, self.data.chunks, Z, self.options.workers)
-        effort = Effort(FINE, self.options.last_steps, before.widths, self.data.n_rows)
+        effort = Effort(FINE, _last_steps(self.data.n_rows), before.widths, self.data.n_rows, FIRST_STEP)
         best = self._ascend(objective, before.theta, free_parameters(self.model), effort)
         if self.options.inducing != "optimised":
             return objective, best
@@ -171,7 +169,8 @@ class Stages:
         return SparseObjective(self.model, [rows], Z, LocalWorkers())
 
     def _inducing_for(self, size: int) -> int:
-        return min(self.options.n_inducing, max(1, size // ROWS_PER_INDUCING))
+        # Samples are cheap: what is learned of them should not suffer when few inducing rows are asked for.
+        return min(max(self.options.n_inducing, LEAST_INDUCING), max(1, size // ROWS_PER_INDUCING))
 
     def _choose(self, theta: Array, size: int, count: int) -> Array:
         candidates = self.data.sample[: min(size, CANDIDATES * count)]
@@ -200,6 +199,11 @@ class Stages:
                 self.monitor(Progress(start, self.evaluations, value, self.clock(), rows, left))
 
         return watch
+
+
+def _last_steps(n_rows: int) -> int:
+    """The more rows, the less there is left to learn of them after a large sample, and the more it costs."""
+    return int(np.clip(LAST_STEPS * LAST_ROWS // n_rows, LEAST_STEPS, LAST_STEPS))
 
 
 def _sizes(data: Data) -> list[int]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+
 from termwise.encode.encoded import EncodedChunk, forget
 from termwise.encode.encoder import Encoder
 from termwise.encode.scale import Standardise
@@ -32,7 +34,8 @@ class Question:
 
 def answer(look: Look, question: Question, threads: int = 1) -> tuple[Survey, Table | None, Values]:
     """The survey of some rows, and the sample."""
-    return survey_chunk(look.chunk, question.target, rows=look.positions, discrete=question.discrete)
+    with np.errstate(over="ignore"):  # a target whose squares are too large is refused when all is known
+        return survey_chunk(look.chunk, question.target, rows=look.positions, discrete=question.discrete)
 
 
 class Source(Protocol):

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
 import numpy as np
 
-from termwise.inference.blocks import Chunk, Pull, Reached, Setting, adjoint, statistics
+from termwise.inference.blocks import Chunk, Pull, Push, Reached, Setting, adjoint, statistics
 from termwise.inference.bound import Bound, Sums
-from termwise.inference.model import Layout, Model
+from termwise.inference.model import Model
 from termwise.inference.workers import Workers
 from termwise.kernels.fused import run
-from termwise.linalg.cholesky import Factor, factorise
+from termwise.linalg.cholesky import factorise
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
@@ -45,41 +45,27 @@ class SparseObjective:
     def value_and_gradients(self, theta: Array, *, late: bool = True) -> tuple[float, Array, run.Rows]:
         """The same, and the gradient for what the loops read of the inducing rows."""
         self.evaluations += 1
-        setting, factor, bound = self._bound(theta)
-        root = factor.inverse_root()
-        pull = Pull(replace(setting, upper=None), root @ bound.curvature @ root.T, root @ bound.mean, late)
+        push, bound = self._bound(theta)
+        noise, root = float(np.exp(theta[-1])), push.root
+        pull = Pull(push.setting, root @ bound.curvature @ root.T, np.sqrt(noise) * (root @ bound.mean), late)
         reached: Reached = reduce(add, self.workers.map(adjoint, self.chunks, pull))
-        columns, by_variance, by_rows = self._through_inducing(setting, bound, root, reached)
+        columns, by_variance, by_rows = _through_inducing(push, bound, reached, noise)
         _, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         prior, gradient = self.model.log_prior(theta)
-        noise = float(np.exp(theta[-1])) * reached.noise
-        likelihood = np.concatenate([columns, dvariances @ by_variance, [noise]])
+        likelihood = np.concatenate([columns, dvariances @ by_variance, [noise * reached.noise]])
         return bound.value + prior, gradient + likelihood, by_rows
 
-    def _bound(self, theta: Array) -> tuple[Setting, Factor, Bound]:
-        setting, factor, self.jitter = _setting(self.model, theta, self.inducing)
-        sums: Sums = reduce(add, self.workers.map(statistics, self.chunks, setting))
-        return setting, factor, Bound.of(sums)
-
-    def _through_inducing(
-        self, setting: Setting, bound: Bound, root: Array, reached: Reached
-    ) -> tuple[Array, Array, run.Rows]:
-        """Add what the inducing rows bring: their own kernel, and their side of that with the rows."""
-        G = 0.5 * (root @ (bound.curvature - bound.outer) @ root.T)
-        np.fill_diagonal(G, np.diag(G) + JITTER * np.mean(np.diag(G)))
-        rows = setting.layout.rows
-        own = run.adjoint_cross(setting.weights, rows, rows, G, 1)  # in one order, whoever the workers are
-        by_rows = run.Rows(own.x.u + own.z.u + reached.u, own.x.a + own.z.a + reached.a)
-        both = run.Cotangents(own.variances, own.weight, own.tables, by_rows, by_rows)
-        columns = setting.layout.gradient(both, np.zeros(rows.u.shape))
-        return reached.columns + columns, reached.variances + own.variances, by_rows
+    def _bound(self, theta: Array) -> tuple[Push, Bound]:
+        push, self.jitter = _push(Setting(self.model, theta, self.inducing))
+        sums: Sums = reduce(add, self.workers.map(statistics, self.chunks, push))
+        return push, Bound.of(sums)
 
     def posterior(self, theta: Array) -> Solution:
         """What is known at theta, with the inducing rows as centres."""
-        _, factor, bound = self._bound(theta)
-        root, taken = factor.inverse_root(), bound.shrinkage_root()
-        Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)
+        push, bound = self._bound(theta)
         noise = float(np.exp(theta[-1]))
+        root, taken = np.sqrt(noise) * push.root, bound.shrinkage_root()
+        Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)
         posterior = Posterior(kernel, Z, root @ bound.mean, root @ taken, noise)
         value = bound.value + self.model.log_prior(theta)[0]
         return Solution(posterior, float(value), float(np.sum(taken**2)))
@@ -94,13 +80,10 @@ class Solution:
     effective: float
 
 
-def _setting(model: Model, theta: Array, inducing: Array) -> tuple[Setting, Factor, float]:
-    """What rows are seen through, the factor of Kuu, and all that was added to its diagonal."""
-    layout = Layout.of(model, theta, np.ascontiguousarray(inducing.T))
-    variances, _ = model.orders.variances(model.order_parameters(theta))
-    weights = layout.weights(variances)
-
-    K = run.cross(weights, layout.rows, layout.rows, 1)
+def _push(setting: Setting) -> tuple[Push, float]:
+    """What makes a_n of k_n, and all that was added to the diagonal of Kuu."""
+    rows = setting.layout.rows
+    K = run.cross(setting.weights, rows, rows, 1)
     jitter = JITTER * float(np.mean(np.diag(K)))
 
     def fill(out: Array) -> None:
@@ -108,4 +91,21 @@ def _setting(model: Model, theta: Array, inducing: Array) -> tuple[Setting, Fact
         out.reshape(-1)[:: len(K) + 1] += jitter
 
     factor = factorise(np.empty(K.shape), fill)
-    return Setting(model, theta, inducing, factor.upper), factor, jitter + factor.jitter
+    root = factor.inverse_root() * float(np.exp(-0.5 * setting.theta[-1]))
+    return Push(setting, root), jitter + factor.jitter
+
+
+def _through_inducing(
+    push: Push, bound: Bound, reached: Reached, noise: float
+) -> tuple[Array, Array, run.Rows]:
+    """Add what the inducing rows bring: their own kernel, and their side of that with the rows."""
+    setting, root = push.setting, push.root
+    G = 0.5 * noise * (root @ (bound.curvature - bound.outer) @ root.T)
+    np.fill_diagonal(G, np.diag(G) + JITTER * np.mean(np.diag(G)))
+    rows = setting.layout.rows
+    # By one thread, so that it is the same to the last bit whoever the workers are.
+    own = run.adjoint_cross(setting.weights, rows, rows, G, 1)
+    by_rows = run.Rows(own.x.u + own.z.u + reached.u, own.x.a + own.z.a + reached.a)
+    both = run.Cotangents(own.variances, own.weight, own.tables, by_rows, by_rows)
+    columns = setting.layout.gradient(both, np.zeros(rows.u.shape))
+    return reached.columns + columns, reached.variances + own.variances, by_rows

@@ -11,7 +11,6 @@ from typing import Any
 
 from scipy.linalg import cython_lapack
 
-from termwise.linalg.capsule import function_pointer
 from termwise.measures.base import Array
 
 INT = ctypes.POINTER(ctypes.c_int)
@@ -20,8 +19,13 @@ INT = ctypes.POINTER(ctypes.c_int)
 @cache
 def _routine(name: str) -> Any:
     """The Fortran routine (uplo, n, a, lda, info) behind SciPy's own binding."""
+    capsule = cython_lapack.__pyx_capi__[name]
+    signature, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    signature.restype, signature.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    # A call through ctypes releases the GIL.
     form = ctypes.CFUNCTYPE(None, ctypes.c_char_p, INT, ctypes.c_void_p, INT, INT)
-    return form(function_pointer(cython_lapack, name))
+    return form(pointer(capsule, signature(capsule)))
 
 
 def in_place(name: str, A: Array) -> int:
