@@ -12,6 +12,7 @@ import numpy as np
 from termwise.table.csv import read_csv
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+TRAINED = 0.9  # of the rows, where a set has no masks
 
 
 class NoDataError(FileNotFoundError):
@@ -29,6 +30,22 @@ class Split:
     categorical: list[str]
 
 
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """A set that is not split yet, with the target as it is."""
+
+    X: dict[str, np.ndarray]
+    y: np.ndarray
+    categorical: list[str]
+
+    def parted(self, train: np.ndarray, test: np.ndarray) -> Split:
+        """Some rows to learn from and some to test with."""
+        mean, sd = self.y[train].mean(), self.y[train].std()
+        y, y_test = ((self.y[rows] - mean) / sd for rows in (train, test))
+        X, X_test = ({key: x[rows] for key, x in self.X.items()} for rows in (train, test))
+        return Split(X, y, X_test, y_test, self.categorical)
+
+
 def folder() -> Path:
     """The folder of the sets: TERMWISE_DATA, or shared/data beside the repository."""
     found = Path(os.environ.get("TERMWISE_DATA", REPOSITORY.parent / "shared" / "data"))
@@ -39,16 +56,26 @@ def folder() -> Path:
     return found
 
 
-def load(name: str, split: int = 0, where: Path | None = None) -> Split:
-    """One split of a set."""
+def load(name: str, split: int = 0, where: Path | None = None, *, masks: str | None = None) -> Split:
+    """One split of a set: by the test masks of its name, or of another; shuffled if it has none."""
+    where = where or folder()
+    whole = read(name, where)
+    path = where / "splits" / f"{masks or name}.csv.gz"
+    if masks or path.exists():
+        test = _columns(path)[f"split{split}"] == 1.0
+        return whole.parted(np.flatnonzero(~test), np.flatnonzero(test))
+    # As bayesian_benchmarks draws its splits.
+    order = np.random.RandomState(split).permutation(whole.y.size)
+    count = int(TRAINED * order.size)
+    return whole.parted(order[:count], order[count:])
+
+
+def read(name: str, where: Path | None = None) -> Whole:
+    """A whole set."""
     where = where or folder()
     columns = _columns(where / f"{name}.csv.gz")
     y = columns.popitem()[1]  # the target is the last column
-    test = _columns(where / "splits" / f"{name}.csv.gz")[f"split{split}"] == 1.0
-    mean, sd = y[~test].mean(), y[~test].std()
-    y = (y - mean) / sd
-    train, held = ({key: x[rows] for key, x in columns.items()} for rows in (~test, test))
-    return Split(train, y[~test], held, y[test], _categorical(where, name))
+    return Whole(columns, y, _categorical(where, name))
 
 
 def _columns(path: Path) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Peak memory of a fit."""
+"""Peak memory of an exact fit."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ MOST_MEGABYTES = 1200.0
 
 
 def run(quick: bool = False) -> Iterator[Figure]:
-    """A fit with the defaults in a process of its own; quick with 1000 rows, without the limit."""
+    """An exact fit in a process of its own; quick with 1000 rows, without the limit."""
     rows = 1000 if quick else ROWS
     found = child.call("benchmarks.memory:measure", rows)
     limit = None if quick else MOST_MEGABYTES
-    yield Figure(f"peak memory of a fit, N = {rows}, D = {COLUMNS}", found["peak"], "MB", at_most=limit)
+    yield Figure(
+        f"peak memory of an exact fit, N = {rows}, D = {COLUMNS}", found["peak"], "MB", at_most=limit
+    )
     yield Figure("  of that, after the imports", found["imports"], "MB")
     yield Figure("  kernel matrices of N x N that the rest would hold", found["matrices"])
     yield Figure(f"  seconds, stopped after {STEPS} steps of each climb", found["seconds"], "s")
@@ -33,13 +35,13 @@ def run(quick: bool = False) -> Iterator[Figure]:
 
 
 def measure(rows: int) -> dict[str, float]:
-    """Fit a synthetic table with the defaults but for the number of steps."""
+    """Fit a synthetic table, exactly, with the defaults but for the number of steps."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows, COLUMNS))
     y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(rows)
     imports = child.peak_megabytes()
-    model = OAKRegressor()
-    with patch("termwise.estimators.base.FitOptions", partial(FitOptions, max_steps=STEPS)):
+    model = OAKRegressor(inference="exact")
+    with patch("termwise.estimators.engine.FitOptions", partial(FitOptions, max_steps=STEPS)):
         time = seconds(lambda: model.fit(X, y))
     assert model.fit_result_.status == Status.MAX_STEPS, "the limit of the steps did not reach the fit"
     peak = child.peak_megabytes()

@@ -45,6 +45,7 @@ class Score:
     density: float
     coverage: float
     seconds: float
+    inducing: int | None  # rows; None if inference was exact
 
 
 def run(quick: bool = False) -> Iterator[Figure]:
@@ -76,19 +77,26 @@ def _beside_official(name: str, score: Score, official: Official, speed: float) 
     yield Figure(f"{name}: seconds (official {official.seconds:g})", score.seconds, "s", at_most=allowed)
 
 
-def scored(split: Split) -> Score:
-    """Fit the training rows with the defaults and score the test rows."""
-    model = OAKRegressor(categorical=split.categorical or "auto")
+def scored(split: Split, model: OAKRegressor | None = None) -> Score:
+    """Fit the training rows, with the defaults if no model is given, and score the test rows."""
+    if model is None:
+        model = OAKRegressor(categorical=split.categorical or "auto")
     time = seconds(lambda: model.fit(split.X, split.y))
     mean, std = model.predict(split.X_test, return_std=True)
     error = split.y_test - mean
-    density = model.log_predictive_density(split.X_test, split.y_test)
     inside = np.abs(error) <= ndtri(0.95) * std
-    return Score(float(np.sqrt(np.mean(error**2))), float(density.mean()), float(inside.mean()), time)
+    return Score(
+        rmse=float(np.sqrt(np.mean(error**2))),
+        density=float(np.mean(model.log_predictive_density(split.X_test, split.y_test))),
+        coverage=float(inside.mean()),
+        seconds=time,
+        inducing=model.fit_result_.inducing,
+    )
 
 
-def warm_up() -> None:
+def warm_up(inference: str = "auto") -> None:
     """Compile what a fit needs."""
     rng = np.random.default_rng(0)
     X = {"number": rng.standard_normal(40), "level": rng.choice(["a", "b"], 40)}
-    OAKRegressor(n_restarts=1).fit(X, X["number"] + rng.standard_normal(40)).predict(X, return_std=True)
+    model = OAKRegressor(n_restarts=1, inference=inference)
+    model.fit(X, X["number"] + rng.standard_normal(40)).predict(X, return_std=True)
