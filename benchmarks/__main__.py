@@ -19,6 +19,7 @@ BENCHMARKS = {
     "starts": "whether the optimum depends on the start",
     "sobol": "the indices of 8191 terms",
     "memory": "the peak memory of an exact fit of 4000 rows",
+    "engines": "where the sparse engine overtakes the exact one, and what it costs in accuracy",
     "sparse": "one value and gradient of many rows beside BLAS, and the peak memory of a million",
     "large": "the defaults on ten larger tables, beside the OAK paper",
     "airline": "two million flights, beside LightGBM",

@@ -18,7 +18,8 @@ SIZES = (500, 1000, 2000, 4000)
 
 def run(quick: bool = False) -> Iterator[Figure]:
     """Seconds and scores of both engines, on the first rows of some sets."""
-    warm_up()
+    for engine in ("exact", "sparse"):
+        warm_up(engine)
     for size in SIZES[:2] if quick else SIZES:
         ratios, costs = [], []
         for name in SETS[:1] if quick else SETS:

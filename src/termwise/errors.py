@@ -52,4 +52,4 @@ class NotEnoughMemoryError(TermwiseError, MemoryError):
 
 
 class ClusterError(TermwiseError, RuntimeError):
-    """A cluster that was lost, or that lost workers again and again, in the middle of a fit."""
+    """A cluster or an executor that was lost, or that lost workers again and again, in a fit."""

@@ -74,7 +74,8 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         """Learn from a table and a target; any frame, numpy array or list of rows.
 
         Strings, booleans and categories are levels; empty cells are marginalised. Writes the attributes
-        `encoder_`, `posterior_`, `fit_result_`, `objective_`, `columns_` (what was chosen for each column).
+        `encoder_`, `target_scale_`, `posterior_`, `noise_` (how observations scatter), `fit_result_`,
+        `objective_` and `columns_` (what was chosen for each column).
         """
         self._check_options()
         table = read_table(X)
@@ -280,7 +281,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
     def explained_(self) -> float:
         """The part of the target's variance that the terms explain; the rest is noise to the model."""
         explained = self._ranked().explained
-        return explained / (explained + self.posterior_.noise)
+        return explained / (explained + self.noise_.variance)
 
     def prune(self, threshold: float = 0.01) -> Self:
         """A fitted copy that predicts with the constant and the terms with at least this share.

@@ -33,14 +33,19 @@ class Asked:
     n_jobs: int | None
 
     def engine(self, n_rows: int) -> str:
-        """The engine for so many rows, as asked or by their number."""
-        if self.inference != "auto":
-            return self.inference
-        return "exact" if n_rows <= EXACT_ROWS and self.n_inducing is None else "sparse"
+        """The engine for so many rows, as asked or by their number; an error if it cannot take them."""
+        by_rows = "exact" if n_rows <= EXACT_ROWS and self.n_inducing is None else "sparse"
+        chosen = by_rows if self.inference == "auto" else self.inference
+        if chosen == "exact" and n_rows > MOST_ROWS:
+            raise TableError(
+                f"the table has {n_rows} rows; exact inference takes {MOST_ROWS} at most: "
+                "use inference='sparse'"
+            )
+        return chosen
 
     def sparse_options(self, n_rows: int, workers: Workers | None = None) -> SparseOptions:
         """The search of the sparse engine; inducing rows by the number of rows if none is asked for."""
-        count = self.n_inducing or int(np.clip(n_rows // 16, LEAST_INDUCING, MOST_INDUCING))
+        count = self.n_inducing or int(np.clip(n_rows // 4, LEAST_INDUCING, MOST_INDUCING))
         options = SparseOptions(min(count, n_rows), self.inducing, self.n_starts)
         return options if workers is None else replace(options, workers=workers)
 
@@ -50,11 +55,6 @@ def learn(
 ) -> Fit:
     """Fit a table in memory by the engine that is asked for or that suits its rows."""
     if asked.engine(y.size) == "exact":
-        if y.size > MOST_ROWS:
-            raise TableError(
-                f"the table has {y.size} rows; exact inference takes {MOST_ROWS} at most: "
-                "use inference='sparse'"
-            )
         _check_exact_memory(y.size)
         return fit_exact(model, X, y, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
     options = asked.sparse_options(y.size)

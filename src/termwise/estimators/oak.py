@@ -55,7 +55,7 @@ class OAKRegressor(AdditiveRegressor):
     random_state : int, RandomState or None
         None is a fixed seed: the same table gives the same model.
     n_jobs : int or None
-        Starts that run side by side; None chooses by the size of the table.
+        Starts of the exact engine that run side by side; None chooses by the size of the table.
     """
 
     def __init__(
