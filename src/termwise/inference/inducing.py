@@ -34,7 +34,7 @@ def _by_variance(
     """Rows by their variance given those before: drawn in proportion to it, or without rng the largest.
 
     A pivoted Cholesky factorisation of the kernel. Drawing has regard to where rows are many; the largest is
-    often at the edge. Burt et al. (2020) section 4; Chen et al. (2023).
+    often at the edge. Burt et al. (2020); Chen et al. (2023).
     """
     layout = Layout.of(model, theta, np.ascontiguousarray(X.T), late=False)
     variances, _ = model.orders.variances(model.order_parameters(theta))

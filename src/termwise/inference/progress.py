@@ -13,9 +13,9 @@ from typing import TextIO
 class Progress:
     """One step of a fit: which start, how many evaluations were made, and the objective there.
 
-    Evaluations are those of the start, or of the whole fit if the engine is sparse, where the best start goes
-    on as the first. `rows` are those it looks at; `remaining` the seconds that are left, as far as they can be
-    foreseen.
+    Evaluations are those of the start, or of the whole fit if the engine is sparse, where the best start
+    goes on as the first. `rows` are those it looks at; `remaining` the seconds that are left, as far as they
+    can be foreseen.
     """
 
     start: int
