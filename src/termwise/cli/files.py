@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import io
 import os
 import sys
@@ -19,8 +20,10 @@ PARQUET = (".parquet", ".pq")
 
 
 def is_dataset(paths: Sequence[str]) -> bool:
-    """Whether it is Parquet, read in pieces: files or patterns by their suffix, folders, several files."""
-    return len(paths) > 1 or paths[0].lower().endswith(PARQUET) or os.path.isdir(paths[0])
+    """Whether it is Parquet, read in pieces: files by their suffix, folders, patterns, several files."""
+    first = paths[0]
+    is_pattern = glob.has_magic(first) and not os.path.exists(first)
+    return len(paths) > 1 or first.lower().endswith(PARQUET) or os.path.isdir(first) or is_pattern
 
 
 def read_one(paths: Sequence[str]) -> Table:
@@ -42,6 +45,18 @@ def check_writable(path: str) -> None:
         raise OptionError(f"the folder of {path!r} does not exist; make it, or choose another path")
     if not os.access(target if os.path.exists(target) else folder, os.W_OK):
         raise OptionError(f"{path!r} cannot be written: permission denied; choose another path")
+
+
+def refuse_to_replace(path: str, tables: Sequence[str]) -> None:
+    """Refuse an output that is one of the tables, or of the files that a folder or a pattern stands for."""
+    from termwise.table.paths import find_files
+
+    if not os.path.exists(path):
+        return
+    files = [file.path for file in find_files(list(tables))] if is_dataset(tables) else tables
+    for file in files:
+        if os.path.exists(file) and os.path.samefile(path, file):
+            raise OptionError(f"the output would replace the table {file!r}; give another path with -o")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
@@ -46,16 +45,13 @@ def fit(
       termwise fit houses.csv --target price -o houses.termwise --categorical zip,grade
       termwise fit 'flights/*.parquet' --target delay -o flights.termwise
     """
-    from termwise.cli.files import check_writable, is_dataset, read_one
+    from termwise.cli.files import check_writable, is_dataset, read_one, refuse_to_replace
     from termwise.cli.summary import json_text, summary, summary_text
-    from termwise.errors import OptionError
     from termwise.io import save
     from termwise.table import split_target
 
     check_writable(output)
-    for table in tables:
-        if os.path.exists(output) and os.path.exists(table) and os.path.samefile(output, table):
-            raise OptionError(f"the model would replace the table {table!r}; give another path with -o")
+    refuse_to_replace(output, tables)
     model = _estimator(**asked, progress=not quiet)
     if is_dataset(tables):
         model.fit_dataset(list(tables), target=target)

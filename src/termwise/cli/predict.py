@@ -25,9 +25,11 @@ def predict(model: str, tables: tuple[str, ...], terms: bool, path: str | None) 
     Example:
       termwise predict houses.termwise new.csv --terms > predictions.csv
     """
-    from termwise.cli.files import is_dataset, output, read_one, write_header, write_rows
+    from termwise.cli.files import is_dataset, output, read_one, refuse_to_replace, write_header, write_rows
     from termwise.io import load
 
+    if path is not None:
+        refuse_to_replace(path, tables)
     fitted = load(model)
     pieces = fitted.pieces(list(tables)) if is_dataset(tables) else [read_one(tables)]
     results = (_columns(fitted, rows, terms) for rows in pieces)

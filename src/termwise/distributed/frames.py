@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from termwise.distributed.cluster import release
 from termwise.encode.encoded import encode_rows
 from termwise.encode.encoder import Encoder
 from termwise.encode.scale import Standardise
@@ -30,9 +31,9 @@ class Held:
         return self.table.select(columns)
 
 
-def is_dask_frame(data: Any) -> bool:
-    """Whether it is a Dask dataframe, without importing Dask for it."""
-    return type(data).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(data, "to_delayed")
+def is_dask(data: Any) -> bool:
+    """Whether it is a collection of Dask, without importing Dask for it."""
+    return type(data).__module__.split(".")[0] in ("dask", "dask_expr")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +48,21 @@ class FrameSource:
     @classmethod
     def of(cls, frame: Any, client: Any, workers: Workers) -> FrameSource:
         """The partitions that have rows."""
+        if not any(kind.__name__ == "DataFrame" for kind in type(frame).__mro__):
+            raise TableError(
+                f"the data is a {type(frame).__name__} of Dask, expected a dataframe; give the dataframe "
+                "that it belongs to, or make one of it"
+            )
         partitions = client.map(_as_arrow, client.compute(frame.to_delayed()), pure=False)
-        found = client.gather(client.map(_contents, partitions, pure=False))
+        asked = client.map(_contents, partitions, pure=False)
+        try:
+            found = client.gather(asked)
+        finally:
+            release(asked)
         filled = [number for number, (n_rows, _) in enumerate(found) if n_rows]
         if not filled:
             raise TableError("the dataframe has no rows; expected at least one row in one of its partitions")
-        names, contents = _agreed([found[number][1] for number in filled])
+        names, contents = _agreed({number: found[number][1] for number in filled})
         about = [Chunk(None, found[i][0], f"partition {i}", names, contents) for i in filled]
         chunks = client.map(_with_rows, about, [partitions[i] for i in filled], pure=False)
         return cls(client, chunks, about, workers)
@@ -78,7 +88,7 @@ def _as_arrow(partition: Any) -> Any:
     pa = pyarrow()
     try:
         return pa.Table.from_pandas(partition, preserve_index=False)
-    except (pa.ArrowException, TypeError) as error:
+    except (pa.ArrowException, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise TableError(
             f"a partition of the dataframe cannot be read: {reason}; give each column one type"
@@ -99,11 +109,12 @@ def _contents(table: Any) -> tuple[int, dict[str, Content]]:
     return table.num_rows, found
 
 
-def _agreed(parts: Sequence[dict[str, Content]]) -> tuple[tuple[str, ...], tuple[Content, ...]]:
-    agreed = dict(parts[0])
-    for number, part in enumerate(parts):
+def _agreed(parts: Mapping[int, dict[str, Content]]) -> tuple[tuple[str, ...], tuple[Content, ...]]:
+    """What every column holds, by the number of the partition."""
+    agreed = dict(next(iter(parts.values())))
+    for number, part in parts.items():
         if part.keys() != agreed.keys():
-            odd = quoted(part.keys() ^ agreed.keys())
+            odd = quoted(sorted(part.keys() ^ agreed.keys()))
             raise SchemaError(
                 f"the column {odd} is not in all partitions of the dataframe; add it or drop it"
             )

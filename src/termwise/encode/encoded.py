@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
 
 from termwise.encode.encoder import Encoder
 from termwise.encode.scale import Array, Standardise
-from termwise.table import Chunk, Table, split_target
+from termwise.errors import TargetError
+from termwise.table import Table, split_target
 from termwise.table.match import continuous_values
 
 CACHE_BYTES = 2**30  # encoded rows that a process keeps, so that it need not read and encode them again
+
+
+class Rows(Protocol):
+    """A reference to rows that can be read."""
+
+    def read(self, columns: Sequence[str]) -> Table:
+        """These columns of the rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedChunk:
     """A reference to rows and how they are encoded; `key` tells it from all other chunks of all data sets."""
 
-    chunk: Chunk
+    chunk: Rows
     encoder: Encoder
     target: str
     scale: Standardise
@@ -39,7 +51,13 @@ class EncodedChunk:
 def encode_rows(table: Table, encoder: Encoder, target: str, scale: Standardise) -> tuple[Array, Array]:
     """The encoded rows (n, D) of a table and its standardised target."""
     features, y = split_target(table, target)
-    return encoder.transform(features), scale.forward(continuous_values(target, y))
+    numbers = continuous_values(target, y)
+    if not np.all(np.isfinite(numbers)):
+        raise TargetError(
+            f"the target {target!r} was finite in every row and is not any more; fit again, and do not write "
+            "to the data set meanwhile"
+        )
+    return encoder.transform(features), scale.forward(numbers)
 
 
 class _Cache:
@@ -58,9 +76,11 @@ class _Cache:
         """Keep rows if there is room; those of other data sets make room."""
         size = sum(part.nbytes for part in rows)
         with self._lock:
+            if key in self._kept:  # another thread was quicker
+                return
             if self._bytes + size > CACHE_BYTES:
                 self._forget(other_than=key[0])
-            if key not in self._kept and self._bytes + size <= CACHE_BYTES:
+            if self._bytes + size <= CACHE_BYTES:
                 self._kept[key] = rows
                 self._bytes += size
 

@@ -2,77 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
 
 import numpy as np
 
-from termwise.encode.encoder import Encoder, fit_encoder
+from termwise.distributed.cluster import cluster_errors, cluster_workers, executor_errors
+from termwise.distributed.frames import FrameSource, is_dask
+from termwise.encode.encoder import MOST_SINGLE_LEVELS, Encoder, fit_encoder
 from termwise.encode.scale import Standardise
-from termwise.errors import OptionError, TargetError
+from termwise.errors import OptionError, TableError, TargetError, TermwiseWarning
 from termwise.inference.coarse import MOST_SAMPLED, Data
 from termwise.inference.source import FileSource, Question, Source, answer
-from termwise.inference.workers import ExecutorWorkers, LocalWorkers
+from termwise.inference.workers import ExecutorWorkers, LocalWorkers, Workers
 from termwise.measures.base import Array
-from termwise.table import Schema, Survey, Table, open_dataset, sample_positions, stacked, surveyed_schema
+from termwise.table import (
+    Schema,
+    Survey,
+    Table,
+    Values,
+    open_dataset,
+    sample_positions,
+    stacked,
+    surveyed_schema,
+)
 from termwise.table.infer import discrete_names
+from termwise.table.survey import TargetSurvey
 from termwise.table.target import feature_names
+
+SMALLEST_RANGE, LARGEST = 1e-140, 1e140  # of a target: the sums of their squares are still numbers
 
 
 @contextmanager
 def opened(data: Any, client: Any, executor: Executor | None) -> Iterator[Source]:
     """The source of a data set: files by this process, an executor or a cluster, or a Dask dataframe."""
-    if client is None:
-        workers = LocalWorkers() if executor is None else ExecutorWorkers(executor)
-        source: Source = FileSource(open_dataset(data), workers)
+    if client is not None and executor is not None:
+        raise OptionError("client and executor are both given; use one of them")
+    workers = _workers(executor) if client is None else cluster_workers(client)
+    on_cluster = client is not None or type(executor).__module__.startswith("distributed.")
+    with cluster_errors() if on_cluster else executor_errors():
+        source = _source(data, client, workers)
         try:
             yield source
         finally:
             source.close()
-        return
-    if executor is not None:
-        raise OptionError("client and executor are both given; use one of them")
-    from termwise.distributed.cluster import cluster_errors, cluster_workers
-    from termwise.distributed.frames import FrameSource, is_dask_frame
 
-    on_cluster = cluster_workers(client)
-    with cluster_errors():
-        if is_dask_frame(data):
-            source = FrameSource.of(data, client, on_cluster)
-        else:
-            source = FileSource(open_dataset(data), on_cluster)
-        yield source
+
+def _workers(executor: Any) -> Workers:
+    if executor is None:
+        return LocalWorkers()
+    if not isinstance(executor, Executor):
+        raise OptionError(
+            f"executor is {executor!r}; use a concurrent.futures.Executor such as ProcessPoolExecutor(), and "
+            "client for a dask.distributed.Client"
+        )
+    return ExecutorWorkers(executor)
+
+
+def _source(data: Any, client: Any, workers: Workers) -> Source:
+    if not is_dask(data):
+        return FileSource(open_dataset(data), workers)
+    if client is None:
+        raise OptionError(
+            "the data is of Dask, whose workers hold it; give their dask.distributed.Client as client, or "
+            "write the data to Parquet and give the path"
+        )
+    return FrameSource.of(data, client, workers)
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What one pass over the rows has found: a schema, the scale of the target, and a random sample."""
+    """What one pass over the rows has found: a schema, the scale of the target, and a random sample.
+
+    The sample is in the order of the rows; `shuffled` has its positions in random order.
+    """
 
     survey: Survey
     schema: Schema
     scale: Standardise
     sample: Table
     sample_y: Array
+    shuffled: Values
 
     def encoder(self, *, flow: bool, unknown: str) -> tuple[Encoder, Array, Array]:
         """An encoder by the sample, and the rows it was made by with their standardised target.
 
         These have a few rows more than the sample, so that every extreme and every level is among them.
         """
-        rows = stacked([self.sample, _all_values(self.schema, self.survey)])
-        encoder = fit_encoder(self.schema, rows, flow=flow, unknown=unknown)
+        schema = _without_identifiers(self.schema, self.survey)
+        rows = stacked([self.sample.select(schema.names), _all_values(schema, self.survey)])
+        encoder = fit_encoder(schema, rows, flow=flow, unknown=unknown)
         more = rows.n_rows - self.sample.n_rows
         return encoder, encoder.transform(rows), np.concatenate([self.sample_y, np.zeros(more)])
 
     def data(self, source: Source, encoder: Encoder, target: str) -> Data:
         """All rows, encoded when they are read, and the encoded sample."""
         chunks = source.encoded(encoder, target, self.scale)
-        return Data(chunks, self.survey.n_rows, encoder.transform(self.sample), self.sample_y)
+        X = encoder.transform(self.sample)[self.shuffled]
+        return Data(chunks, self.survey.n_rows, X, self.sample_y[self.shuffled])
 
 
 def know(source: Source, target: str, categorical: Any, rng: np.random.Generator) -> Known:
@@ -81,23 +114,50 @@ def know(source: Source, target: str, categorical: Any, rng: np.random.Generator
     question = Question(target, discrete_names(names, categorical))
     looks = source.looks(sample_positions(source.about, MOST_SAMPLED, rng))
     found = list(source.workers.map(answer, looks, question))
+    scale = _scale([one.target for one, _, _ in found], target)
     survey = reduce(add, (one for one, _, _ in found))
-    schema, scale = surveyed_schema(survey, categorical), _scale(survey, target)
-    sample = stacked([table for _, table, _ in found if table is not None])
+    schema = surveyed_schema(survey, categorical)
+    sample = schema.check(stacked([table for _, table, _ in found if table is not None]))
     sample_y = scale.forward(np.concatenate([y for _, _, y in found]))
-    order = rng.permutation(sample.n_rows)
-    shuffled = Table(sample.names, tuple(values[order] for values in sample.columns))
-    return Known(survey, schema, scale, schema.check(shuffled), sample_y[order])
+    return Known(survey, schema, scale, sample, sample_y, rng.permutation(sample.n_rows))
 
 
-def _scale(survey: Survey, target: str) -> Standardise:
-    found = survey.target
-    if found.least == found.largest:
+def _scale(parts: Sequence[TargetSurvey], target: str) -> Standardise:
+    least, largest = min(part.least for part in parts), max(part.largest for part in parts)
+    if least == largest:
         raise TargetError(
-            f"the target {target!r} is {found.least:g} in every row; there is nothing to explain: "
+            f"the target {target!r} is {least:g} in every row; there is nothing to explain: "
             "check that the right column is the target"
         )
-    return Standardise(found.mean, float(np.sqrt(found.variance)))
+    if largest - least < SMALLEST_RANGE or max(largest, -least) > LARGEST:
+        raise TargetError(
+            f"the target {target!r} goes from {least:g} to {largest:g}, and squares of that are out of the "
+            "range of numbers; give it in other units"
+        )
+    whole = reduce(add, parts)
+    return Standardise(whole.mean, float(np.sqrt(whole.variance)))
+
+
+def _without_identifiers(schema: Schema, survey: Survey) -> Schema:
+    """Leave out columns that have a new level in every row, of which nothing can be learned."""
+    single = {column.name for column in survey.columns if column.has_single_levels}
+    kept = []
+    for column in schema.columns:
+        if column.is_discrete and column.name in single and len(column.levels) > MOST_SINGLE_LEVELS:
+            warnings.warn(
+                f"column {column.name!r} has a new level in every row, like an identifier, and is left out; "
+                "leave it out of the data set, or make it a number if it is one",
+                TermwiseWarning,
+                stacklevel=2,
+            )
+        else:
+            kept.append(column)
+    if not kept:
+        raise TableError(
+            "every column has a new level in every row, so none can explain the target; add columns in which "
+            "values come back"
+        )
+    return replace(schema, columns=tuple(kept))
 
 
 def _all_values(schema: Schema, survey: Survey) -> Table:
@@ -111,7 +171,7 @@ def _all_values(schema: Schema, survey: Survey) -> Table:
         else:
             known = numbers is not None and np.isfinite(numbers.least)
             columns[column.name] = [numbers.least, numbers.largest] if known and numbers is not None else []
-    length = max(1, *map(len, columns.values()))
+    length = max(map(len, columns.values()), default=0)
     return Table(
         schema.names, tuple(_padded(column, columns[column.name], length) for column in schema.columns)
     )

@@ -13,6 +13,7 @@ POWERS = np.arange(-8, 9)  # variances of the mixture are the noise variance tim
 LEAST_ROWS = 1000  # with fewer residuals their tails are not known
 STEPS = 300
 LEAST_WEIGHT = 1e-6
+LEAST_GAIN = 6.0  # nats; normal residuals gain less by a mixture, and so little is not worth its unevenness
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,22 @@ class Noise:
         """The mixture under which the residuals are most likely, `known` being the variance of the function.
 
         Variances are a fixed ladder and only the weights are learned, by EM: the likelihood is concave in
-        them, so there is one optimum. Few residuals give a normal.
+        them, so there is one optimum. A normal if there are few residuals or they are as likely under it.
         """
         if residuals.size < LEAST_ROWS:
             return cls.normal(variance)
         ladder = variance * 2.0**POWERS
-        density = np.exp(_log_normal(residuals[:, None], known[:, None] + ladder))
+        log_density = _log_normal(residuals[:, None], known[:, None] + ladder)
+        # Relative to the best rung of each row: far out all densities are zero in floating point.
+        best = np.max(log_density, axis=1, keepdims=True)
+        density = np.exp(log_density - best)
         weights = np.full(ladder.size, 1.0 / ladder.size)
         for _ in range(STEPS):
             joint = density * weights
             weights = np.mean(joint / np.sum(joint, axis=1, keepdims=True), axis=0)
+        gain = np.log(density @ weights) + best[:, 0] - log_density[:, POWERS == 0][:, 0]
+        if np.sum(gain) < LEAST_GAIN:
+            return cls.normal(variance)
         kept = weights > LEAST_WEIGHT
         weights = weights[kept] / np.sum(weights[kept])
         return cls(tuple(ladder[kept].tolist()), tuple(weights.tolist()))

@@ -1,0 +1,92 @@
+"""A model file keeps how observations scatter; one that says nonsense of it is refused."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import termwise as tw
+from termwise.errors import ModelFileError
+from tests.io.models import same_bits
+
+ROWS, INDUCING = 1200, 10
+
+
+@pytest.fixture(scope="module")
+def sparse() -> tuple[tw.OAKRegressor, np.ndarray, np.ndarray]:
+    """A model of the sparse engine whose residuals have heavy tails, and its table."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((ROWS, 2))
+    y = np.sin(X[:, 0]) + 0.1 * X[:, 1] + 0.3 * rng.standard_t(3, ROWS)
+    model = tw.OAKRegressor(max_order=1, n_restarts=1, inference="sparse", n_inducing=INDUCING).fit(X, y)
+    assert len(model.noise_.weights) > 1
+    return model, X, y
+
+
+@pytest.mark.parametrize("pruned", [False, True], ids=["whole", "pruned"])
+def test_the_scatter_is_kept_bit_for_bit(pruned: bool, sparse: Any, tmp_path: Path) -> None:
+    model, X, y = sparse
+    if pruned:
+        model = model.prune(0.2)
+        assert len(model.posterior_.terms) == 2
+        assert model.noise_.variance > sparse[0].noise_.variance
+    tw.save(model, tmp_path / "m")
+    loaded = tw.load(tmp_path / "m")
+    assert loaded.noise_ == model.noise_
+    assert same_bits(loaded.log_predictive_density(X, y), model.log_predictive_density(X, y))
+    for found, expected in zip(
+        loaded.predict(X, return_std=True), model.predict(X, return_std=True), strict=True
+    ):
+        assert same_bits(found, expected)
+    assert loaded.fit_result_ == model.fit_result_
+    assert (loaded.fit_result_.rows, loaded.fit_result_.inducing) == (ROWS, INDUCING)
+
+
+def test_the_spread_and_the_density_are_those_of_the_scatter(sparse: Any) -> None:
+    model, X, y = sparse
+    mean, std = model.predict(X, return_std=True)
+    scale = model.target_scale_.scale
+    known = std**2 / scale**2 - model.noise_.variance
+    expected = model.noise_.log_density((y - mean) / scale, known) - np.log(scale)
+    np.testing.assert_allclose(model.log_predictive_density(X, y), expected, rtol=1e-8)
+    normal = -0.5 * (np.log(2.0 * np.pi * std**2) + (y - mean) ** 2 / std**2)
+    assert np.mean(expected - normal) > 0.05
+
+
+DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "none": lambda document: document.pop("scatter"),
+    "null": lambda document: document.update(scatter=None),
+    "a list": lambda document: document.update(scatter=[1.0]),
+    "empty": lambda document: document.update(scatter={"variances": [], "weights": []}),
+    "no weights": lambda document: document["scatter"].pop("weights"),
+    "a weight too few": lambda document: document["scatter"]["weights"].pop(),
+    "a negative variance": lambda document: document["scatter"]["variances"].__setitem__(0, -1.0),
+    "an infinite variance": lambda document: document["scatter"]["variances"].__setitem__(0, float("inf")),
+    "a text": lambda document: document["scatter"]["variances"].__setitem__(0, "1.0"),
+    "a negative weight": lambda document: document["scatter"]["weights"].__setitem__(0, -0.1),
+    "no weight": lambda document: document["scatter"]["weights"].__setitem__(0, 0.0),
+    "weights that are not one": lambda document: document["scatter"].update(
+        variances=[1.0, 2.0], weights=[0.5, 0.4]
+    ),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGED)
+def test_a_scatter_that_is_none_is_refused(how: str, sparse: Any, tmp_path: Path) -> None:
+    tw.save(sparse[0], tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["model.json"])
+    DAMAGED[how](document)
+    members["model.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(tmp_path / "changed", "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(ModelFileError, match="save the model again"):
+        tw.load(tmp_path / "changed")
