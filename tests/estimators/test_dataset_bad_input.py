@@ -193,8 +193,9 @@ def test_a_file_that_changes_while_it_is_fitted(how: str, kind: str, tmp_path: P
             change(path)
         rows.append(step.rows)
 
-    executor = ThreadPoolExecutor(2) if kind == "threads" else None
-    found = refused(path, error, model=quick(progress=progress), executor=executor)
+    with ThreadPoolExecutor(2) as threads:
+        executor = threads if kind == "threads" else None
+        found = refused(path, error, model=quick(progress=progress), executor=executor)
     assert message in found or message == "."
     assert 0 < max(rows) < ROWS
 
