@@ -297,3 +297,10 @@ def test_limits_of_the_target_are_within_the_squares_of_floats() -> None:
     with np.errstate(all="raise"):
         assert np.float64(dataset.LARGEST) ** 2 * 1e15 < np.inf
         assert np.float64(dataset.SMALLEST_RANGE) ** 2 * 1e-15 > 0.0
+
+
+def test_a_kernel_between_more_levels_than_the_memory_holds_is_refused(monkeypatch):
+    levels = np.array([f"level {i % 400}" for i in range(900)])
+    monkeypatch.setattr(engine, "available_bytes", lambda: 10**7)
+    with pytest.raises(NotEnoughMemoryError, match=r"of 400 levels needs .* put rare levels together"):
+        tw.OAKRegressor(n_inducing=8).fit({"city": levels}, np.arange(900.0))

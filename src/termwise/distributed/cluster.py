@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from threadpoolctl import threadpool_limits
-
 from termwise.errors import ClusterError, OptionError
+from termwise.inference.workers import apply
 
 T = TypeVar("T")
 
@@ -25,7 +24,7 @@ class ClusterWorkers:
         """function(chunk, message) for every chunk."""
         # As a task of its own: Dask can run it again when the worker that holds its result has died.
         shared = self.client.submit(_itself, message, pure=False)
-        futures = self.client.map(_apply, chunks, function=function, message=shared, pure=False)
+        futures = self.client.map(apply, chunks, function=function, message=shared, pure=False)
         try:
             for future in futures:
                 yield future.result()
@@ -60,11 +59,6 @@ def cluster_workers(client: Any) -> ClusterWorkers:
 
 def _itself(message: Any) -> Any:
     return message
-
-
-def _apply(chunk: Any, function: Callable[..., T], message: Any) -> T:
-    with threadpool_limits(limits=1, user_api="blas"):
-        return function(chunk, message)
 
 
 @contextmanager

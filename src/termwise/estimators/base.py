@@ -18,7 +18,7 @@ from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TableError, TermError
 from termwise.estimators.columns import ColumnPlan, plan_columns
 from termwise.estimators.dataset import know, opened
-from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory, learn
+from termwise.estimators.engine import INFERENCES, Asked, check_level_memory, check_sparse_memory, learn
 from termwise.estimators.options import (
     KERNELS,
     checked_target,
@@ -122,6 +122,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
             _require_columns(encoder)
             columns, choices = plan_columns(encoder, rows, y, self._plan(encoder))
             model = Model(columns, self._orders(len(columns)))
+            check_level_memory(model)
             found = fit_sparse(
                 model, known.data(source, encoder, target), options, rng, monitor_for(self.progress)
             )

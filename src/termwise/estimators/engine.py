@@ -10,6 +10,7 @@ import numpy as np
 from termwise.errors import NotEnoughMemoryError, TableError
 from termwise.inference.coarse import Data, SparseOptions, fit_sparse
 from termwise.inference.fit import Fit, FitOptions, fit_exact
+from termwise.inference.levels import LevelColumn
 from termwise.inference.model import Model
 from termwise.inference.progress import Monitor
 from termwise.inference.workers import Workers
@@ -19,6 +20,7 @@ EXACT_ROWS = 2000  # up to this many the exact engine is as fast as a sparse one
 MOST_ROWS = 20_000
 INFERENCES = ("auto", "exact", "sparse")
 LEAST_INDUCING, MOST_INDUCING = 256, 512
+LEVEL_TABLES = 8  # of a column of levels: its kernel, the steps to it, and their gradients
 GIGABYTE = 1e9
 
 
@@ -54,6 +56,7 @@ def learn(
     model: Model, X: Array, y: Array, asked: Asked, rng: np.random.Generator, monitor: Monitor | None
 ) -> Fit:
     """Fit a table in memory by the engine that is asked for or that suits its rows."""
+    check_level_memory(model)
     if asked.engine(y.size) == "exact":
         _check_exact_memory(y.size)
         return fit_exact(model, X, y, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
@@ -65,6 +68,15 @@ def learn(
 def _check_exact_memory(n: int) -> None:
     # two starts, each in one matrix; or the matrix, its factor and the root that is kept
     _require(3 * 8 * n**2, f"exact inference of {n} rows", "use inference='sparse'")
+
+
+def check_level_memory(model: Model) -> None:
+    """Refuse columns of so many levels that the machine cannot hold the kernel between them."""
+    largest = max(
+        (len(c.measure.probabilities) for c in model.columns if isinstance(c, LevelColumn)), default=0
+    )
+    needed = LEVEL_TABLES * 8 * largest**2
+    _require(needed, f"a column of {largest} levels", "leave it out, or put rare levels together")
 
 
 def check_sparse_memory(n_inducing: int) -> None:

@@ -33,26 +33,18 @@ class LocalWorkers:
         return (function(chunk, message, self.threads) for chunk in chunks)
 
 
-def _itself(message: Any) -> Any:
-    return message
-
-
 @dataclass(frozen=True)
 class ExecutorWorkers:
-    """Chunks shared out among the workers of an executor, one thread each.
-
-    `share` turns a message into what the executor can send once for all chunks, if it can.
-    """
+    """Chunks shared out among the workers of an executor, one thread each."""
 
     executor: Executor
-    share: Callable[[Any], Any] = _itself
 
     def map(self, function: Callable[..., T], chunks: Sequence[Chunk], message: Any) -> Iterable[T]:
         """function(chunk, message) for every chunk."""
-        shared = [self.share(message)] * len(chunks)
-        return self.executor.map(_apply, [function] * len(chunks), chunks, shared)
+        return self.executor.map(apply, chunks, [function] * len(chunks), [message] * len(chunks))
 
 
-def _apply(function: Callable[..., T], chunk: Chunk, message: Any) -> T:
+def apply(chunk: Chunk, function: Callable[..., T], message: Any) -> T:
+    """function(chunk, message) by one thread, also inside BLAS."""
     with threadpool_limits(limits=1, user_api="blas"):
         return function(chunk, message)
