@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from termwise import OAKRegressor
 from termwise.explain.sobol import term_variances
 from termwise.inference import coarse
 from termwise.inference.blocks import ArrayChunk
@@ -232,3 +233,15 @@ def test_a_table_in_memory_is_sampled_without_repetition():
     assert np.abs(np.corrcoef(data.sample_y, np.arange(2500))[0, 1]) < 0.1
     same = Data.in_memory(X, y, np.random.default_rng(0))
     np.testing.assert_array_equal(data.sample, same.sample)
+
+
+def test_effects_are_found_among_many_columns(monkeypatch):
+    """A climb of the bound alone, with few inducing rows, turns the interaction of such a table off."""
+    monkeypatch.setattr(coarse, "FIRST_ROWS", 4000)
+    rng = np.random.default_rng(0)
+    X, new = rng.standard_normal((1200, 20)), rng.standard_normal((300, 20))
+    function = lambda rows: rows[:, 0] + rows[:, 1] * rows[:, 2]  # noqa: E731
+    y = function(X) + 0.2 * rng.standard_normal(len(X))
+    model = OAKRegressor(max_order=2, inference="sparse", n_inducing=64, n_restarts=1).fit(X, y)
+    assert np.std(model.predict(new) - function(new)) < 0.15 * np.std(function(new))
+    assert {term.name for term in model.terms_[:2]} == {"x0", "x1:x2"}

@@ -60,7 +60,6 @@ def test_the_spread_and_the_density_are_those_of_the_scatter(sparse: Any) -> Non
 
 
 DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "none": lambda document: document.pop("scatter"),
     "null": lambda document: document.update(scatter=None),
     "a list": lambda document: document.update(scatter=[1.0]),
     "empty": lambda document: document.update(scatter={"variances": [], "weights": []}),
@@ -79,14 +78,25 @@ DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 @pytest.mark.parametrize("how", DAMAGED)
 def test_a_scatter_that_is_none_is_refused(how: str, sparse: Any, tmp_path: Path) -> None:
-    tw.save(sparse[0], tmp_path / "m")
-    with zipfile.ZipFile(tmp_path / "m") as archive:
+    changed = rewritten(sparse[0], tmp_path, DAMAGED[how])
+    with pytest.raises(ModelFileError, match="save the model again"):
+        tw.load(changed)
+
+
+def rewritten(model: Any, folder: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+    """A saved model with something changed in its description."""
+    tw.save(model, folder / "m")
+    with zipfile.ZipFile(folder / "m") as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     document = json.loads(members["model.json"])
-    DAMAGED[how](document)
+    change(document)
     members["model.json"] = json.dumps(document).encode()
-    with zipfile.ZipFile(tmp_path / "changed", "w") as archive:
+    with zipfile.ZipFile(folder / "changed", "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-    with pytest.raises(ModelFileError, match="save the model again"):
-        tw.load(tmp_path / "changed")
+    return folder / "changed"
+
+
+def test_a_file_from_before_the_scatter_was_learned_has_normal_noise(sparse: Any, tmp_path: Path) -> None:
+    model = tw.load(rewritten(sparse[0], tmp_path, lambda document: document.pop("scatter")))
+    assert model.noise_.variances == (sparse[0].posterior_.noise,)

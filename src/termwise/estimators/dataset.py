@@ -93,10 +93,12 @@ class Known:
     def encoder(self, *, flow: bool, unknown: str) -> tuple[Encoder, Array, Array]:
         """An encoder by the sample, and the rows it was made by with their standardised target.
 
-        These have a few rows more than the sample, so that every extreme and every level is among them.
+        Where the sample lacks an extreme or a level they have a row more for it.
         """
         schema = _without_identifiers(self.schema, self.survey)
-        rows = stacked([self.sample.select(schema.names), _all_values(schema, self.survey)])
+        rows = self.sample.select(schema.names)
+        unseen = _unseen_values(schema, self.survey, rows)
+        rows = rows if unseen is None else stacked([rows, unseen])
         encoder = fit_encoder(schema, rows, flow=flow, unknown=unknown)
         more = rows.n_rows - self.sample.n_rows
         return encoder, encoder.transform(rows), np.concatenate([self.sample_y, np.zeros(more)])
@@ -160,18 +162,22 @@ def _without_identifiers(schema: Schema, survey: Survey) -> Schema:
     return replace(schema, columns=tuple(kept))
 
 
-def _all_values(schema: Schema, survey: Survey) -> Table:
-    """A table in which every level and both ends of every range occur, and other cells are missing."""
+def _unseen_values(schema: Schema, survey: Survey, sample: Table) -> Table | None:
+    """A table of the levels and the ends of ranges that the sample lacks; other cells are missing."""
     by_name = {column.name: column for column in survey.columns}
     columns: dict[str, Any] = {}
     for column in schema.columns:
         numbers = by_name[column.name].numbers
         if column.is_discrete:
-            columns[column.name] = list(column.levels)
+            seen = set(sample.column(column.name).tolist())
+            columns[column.name] = [level for level in column.levels if level not in seen]
         else:
             known = numbers is not None and np.isfinite(numbers.least)
-            columns[column.name] = [numbers.least, numbers.largest] if known and numbers is not None else []
+            ends = [numbers.least, numbers.largest] if known and numbers is not None else []
+            columns[column.name] = [end for end in ends if end not in sample.column(column.name)]
     length = max(map(len, columns.values()), default=0)
+    if length == 0:
+        return None
     return Table(
         schema.names, tuple(_padded(column, columns[column.name], length) for column in schema.columns)
     )

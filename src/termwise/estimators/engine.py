@@ -62,7 +62,7 @@ def learn(
         return fit_exact(model, X, y, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
     options = asked.sparse_options(y.size)
     check_sparse_memory(options.n_inducing)
-    return fit_sparse(model, Data.in_memory(X, y, rng), options, rng, monitor)
+    return fit_sparse(model, Data.in_memory(X, y, rng, options.n_inducing), options, rng, monitor)
 
 
 def _check_exact_memory(n: int) -> None:

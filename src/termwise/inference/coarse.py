@@ -16,7 +16,17 @@ from threadpoolctl import threadpool_limits
 
 from termwise.errors import NumericalError
 from termwise.inference.blocks import ArrayChunk, Chunk
-from termwise.inference.climb import WORST, Climb, Effort, Watch, ascend, first_points, free_parameters
+from termwise.inference.climb import (
+    WORST,
+    Climb,
+    Effort,
+    Objective,
+    Watch,
+    ascend,
+    first_points,
+    free_parameters,
+)
+from termwise.inference.exact import ExactObjective
 from termwise.inference.fit import Fit
 from termwise.inference.inducing import choose_rows
 from termwise.inference.model import Model
@@ -25,9 +35,11 @@ from termwise.inference.progress import Clock, Forecast, Monitor, Progress
 from termwise.inference.result import FitResult
 from termwise.inference.sparse import Solution, SparseObjective
 from termwise.inference.workers import LocalWorkers, Workers
+from termwise.kernels.fused.run import cores
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
 
+EXACT_ROWS = 600  # at most, on which every start is tried, exactly
 FIRST_ROWS, GROWTH = 4000, 4
 LEAST_SAMPLED, MOST_SAMPLED = 1000, 256_000
 # With few inducing rows short lengthscales cost so much that a climb from there goes astray.
@@ -63,9 +75,9 @@ class Data:
     sample_y: Array
 
     @classmethod
-    def in_memory(cls, X: Array, y: Array, rng: np.random.Generator) -> Data:
-        """A table in memory, one chunk."""
-        size = int(np.clip(len(X) // 2, LEAST_SAMPLED, MOST_SAMPLED))
+    def in_memory(cls, X: Array, y: Array, rng: np.random.Generator, n_inducing: int = 0) -> Data:
+        """A table in memory, one chunk; its sample has as many rows as are to be inducing."""
+        size = max(int(np.clip(len(X) // 2, LEAST_SAMPLED, MOST_SAMPLED)), n_inducing)
         order = rng.permutation(len(X))[:size]
         return cls([ArrayChunk(X, y)], len(X), X[order], y[order])
 
@@ -138,11 +150,16 @@ class Stages:
         self.forecast = Forecast([*((self._work(n), EXPECTED) for n in samples), *[last] * ends], self.clock)
 
     def begin(self, theta: Array, start: int) -> Climb:
-        """One start on the first sample, over the parameters that settle first."""
-        size = self.sizes[0]
+        """One start on few rows, exactly, over the parameters that settle first.
+
+        With many columns and few inducing rows the bound is best where columns are turned off, and a climb
+        that begins there does not find back.
+        """
+        rows = min(EXACT_ROWS, self.sizes[0])
+        X, y = self.data.sample[:rows], self.data.sample_y[:rows]
         free = free_parameters(self.model) & ~self.model.late()
-        effort = Effort(ROUGH, FIRST_STEPS, None, size, FIRST_STEP)
-        return self._ascend(self._objective(theta, size), theta, free, effort, start)
+        effort = Effort(ROUGH, FIRST_STEPS, None, y.size, FIRST_STEP)
+        return self._ascend(ExactObjective(self.model, X, y, cores()), theta, free, effort, start)
 
     def go_on(self, before: Climb, size: int) -> Climb:
         """A sample of this size, from where the climb before has come to."""
@@ -182,7 +199,7 @@ class Stages:
 
     def _ascend(
         self,
-        objective: SparseObjective,
+        objective: Objective,
         theta: Array,
         free: NDArray[np.bool_],
         effort: Effort,

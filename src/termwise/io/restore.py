@@ -45,7 +45,8 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Additiv
         raise ValueError(f"the scale of the target is {scale.scale}")
     model = _known(ESTIMATORS, document["estimator"], "estimator")(**document["params"])
     model.encoder_, model.posterior_, model.target_scale_ = encoder, posterior, scale
-    model.noise_ = _scatter(document["scatter"])
+    # Files written before the scatter was learned have normal noise.
+    model.noise_ = _scatter(document["scatter"]) if "scatter" in document else Noise.normal(posterior.noise)
     model.fit_result_ = _fit_result(document["fit_result"])
     model.objective_ = model.fit_result_.objective
     model.columns_ = _choices(document["columns"], encoder)

@@ -45,7 +45,9 @@ class Noise:
         weights = np.full(ladder.size, 1.0 / ladder.size)
         for _ in range(STEPS):
             joint = density * weights
-            weights = np.mean(joint / np.sum(joint, axis=1, keepdims=True), axis=0)
+            share = np.sum(joint / np.sum(joint, axis=1, keepdims=True), axis=0)
+            # One row more, on the rung that was learned from all rows: these residuals may lack the tails.
+            weights = (share + (POWERS == 0)) / (residuals.size + 1)
         gain = np.log(density @ weights) + best[:, 0] - log_density[:, POWERS == 0][:, 0]
         if np.sum(gain) < LEAST_GAIN:
             return cls.normal(variance)
