@@ -1,8 +1,8 @@
 """Learning from many rows: from a coarse picture to a fine one.
 
-The parameters are learned on a small sample with few inducing rows, from several starts; the best goes on
-to four times as many rows, and so on; the last steps are on all rows. Every stage chooses its inducing rows
-anew, with the kernel that the stage before has learned.
+Every start is tried exactly on a few rows. The best goes on to a sample with inducing rows, to four times as
+many rows, and so on; the last steps are on all rows. Every stage chooses its inducing rows anew, with the
+kernel that the stage before has learned.
 """
 
 from __future__ import annotations

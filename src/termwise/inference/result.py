@@ -19,7 +19,7 @@ class FitResult:
     """The outcome of a fit of so many rows.
 
     `objective` is the log marginal likelihood of the standardised target, or the sparse engine's lower bound
-    on it, plus the log prior; `starts` has it for every start, on the first sample if the engine is sparse.
+    on it, plus the log prior; `starts` has it for every start, on a few rows if the engine is sparse.
     """
 
     status: Status
