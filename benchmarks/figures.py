@@ -25,9 +25,10 @@ class Figure:
     @property
     def met(self) -> bool | None:
         """Whether the limit is met; None without a limit."""
+        # bool, as a comparison of NumPy's numbers is never the False that `summary` counts
         if self.at_most is not None:
-            return self.value <= self.at_most
-        return self.value >= self.at_least if self.at_least is not None else None
+            return bool(self.value <= self.at_most)
+        return bool(self.value >= self.at_least) if self.at_least is not None else None
 
     def line(self) -> str:
         """The figure as a line of text."""
