@@ -47,7 +47,7 @@ def test_every_kind_of_column_has_a_sample():
 
 def test_the_random_function_below_weighs_every_output():
     outputs = {field.name for field in fields(State)}
-    assert {field.name for field in fields(Cotangent)} == {
+    assert {field.name for field in fields(Cotangent)} | {"u", "a"} == {
         name for name in outputs if f"d{name}" in outputs
     } | {"table"}
 
@@ -57,9 +57,8 @@ def test_the_gradient_is_that_of_any_function_of_the_state(name):
     column, x, theta = column_at(name)
     rng = np.random.default_rng(3)
     state = column.state(theta, x)
+    by_u, by_a = np.where(np.isnan(x), 0.0, rng.standard_normal(ROWS)), rng.standard_normal(ROWS)
     given = Cotangent(
-        np.where(np.isnan(x), 0.0, rng.standard_normal(ROWS)),
-        rng.standard_normal(ROWS),
         rng.standard_normal(),
         rng.standard_normal(),
         rng.standard_normal(state.table.shape),
@@ -69,20 +68,28 @@ def test_the_gradient_is_that_of_any_function_of_the_state(name):
         s = column.state(at, x)
         u = np.where(np.isnan(x), 0.0, s.u)
         return (
-            given.u @ u
-            + given.a @ s.a
+            by_u @ u
+            + by_a @ s.a
             + given.weight * s.weight
             + given.mean_variance * s.mean_variance
             + np.sum(given.table * s.table)
         )
 
-    exact = column.gradient(theta, state, given)
+    exact = column.row_gradient(state, by_u, by_a) + column.gradient(theta, state, given)
     assert exact.shape == theta.shape
     for i, (low, high) in enumerate(column.bounds()):
         if low < high:
             step = 1e-5 * np.eye(theta.size)[i]
             central = (function(theta + step) - function(theta - step)) / 2e-5
             assert exact[i] == pytest.approx(central, rel=1e-6, abs=1e-6), f"parameter {i}"
+
+
+@every_column
+def test_a_state_like_another_is_the_same_as_one_by_itself(name):
+    column, x, theta = column_at(name)
+    alone, like = column.state(theta, x), column.state(theta, x, like=column.state(theta, x[:1]))
+    for field in fields(State):
+        np.testing.assert_array_equal(getattr(like, field.name), getattr(alone, field.name))
 
 
 @every_column

@@ -3,7 +3,7 @@
 import pickle
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from functools import reduce
 from itertools import pairwise
 from multiprocessing import get_context
@@ -58,7 +58,8 @@ def pull_of(push, seed=1, late=True):
 
 
 def values(result):
-    return [np.asarray(getattr(result, field.name)) for field in fields(result)]
+    parts = [getattr(result, field.name) for field in fields(result)]
+    return [array for part in parts for array in (values(part) if is_dataclass(part) else [np.asarray(part)])]
 
 
 def assert_bitwise(one, other):
@@ -68,7 +69,7 @@ def assert_bitwise(one, other):
 
 def assert_close(one, other):
     for a, b in zip(values(one), values(other), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 * max(1.0, np.abs(b).max()))
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 * max(1.0, np.abs(b).max(initial=0.0)))
 
 
 # What the sums are.

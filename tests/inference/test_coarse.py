@@ -11,7 +11,7 @@ from termwise import OAKRegressor
 from termwise.explain.sobol import term_variances
 from termwise.inference import coarse
 from termwise.inference.blocks import ArrayChunk
-from termwise.inference.coarse import Data, SparseOptions, fit_sparse
+from termwise.inference.coarse import Data, SparseOptions, Stages, fit_sparse
 from termwise.inference.columns import FixedColumn, WarpedColumn
 from termwise.inference.exact import ExactObjective
 from termwise.inference.levels import LevelColumn
@@ -245,3 +245,31 @@ def test_effects_are_found_among_many_columns(monkeypatch):
     model = OAKRegressor(max_order=2, inference="sparse", n_inducing=64, n_restarts=1).fit(X, y)
     assert np.std(model.predict(new) - function(new)) < 0.15 * np.std(function(new))
     assert {term.name for term in model.terms_[:2]} == {"x0", "x1:x2"}
+
+
+def test_an_order_that_few_rows_have_turned_off_comes_back(monkeypatch):
+    begin = Stages.begin
+
+    def without_pairs(stages, theta, start):
+        climb = begin(stages, theta, start)
+        off = climb.theta.copy()
+        off[-2] = stages.model.bounds()[-2][0]
+        return replace(climb, theta=off)
+
+    monkeypatch.setattr(Stages, "begin", without_pairs)
+    monkeypatch.setattr(coarse, "FIRST_ROWS", 1000)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 3))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + rng.standard_normal(len(X))
+    model = OAKRegressor(max_order=2, inference="sparse", n_inducing=64, n_restarts=1).fit(X, y)
+    assert {term.name for term in model.terms_[:2]} == {"x0", "x1:x2"}
+
+
+def test_revived_orders_have_their_share_of_the_start_and_the_rest_is_left():
+    model = model_of(table()[0])
+    start = model.start(np.ones(3), 0.1)
+    low = start - 9.0
+    revived = model.revived(low, 0.01)
+    np.testing.assert_allclose(revived[-4:-1], start[-4:-1] + np.log(0.01))
+    np.testing.assert_array_equal(np.delete(revived, [-4, -3, -2]), np.delete(low, [-4, -3, -2]))
+    np.testing.assert_array_equal(model.revived(start, 0.01), start)

@@ -13,12 +13,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from termwise.inference.bound import Sums
-from termwise.inference.model import Layout, Model
+from termwise.inference.model import Common, Layout, Model
+from termwise.inference.summed import Summed
 from termwise.kernels.fused import run
 from termwise.kernels.fused.loops import symmetric_polynomials, symmetric_polynomials_adjoint
 from termwise.measures.base import Array
@@ -97,25 +98,17 @@ class Pull:
 
 
 @dataclass(frozen=True, eq=False)
-class Reached:
-    """Gradients for the parameters of the columns, the order variances and the noise, and for the coordinates
-    and amplitudes of the inducing rows.
+class Reached(Summed):
+    """Gradients for the parameters of the columns through the rows, for what all rows have in common, for the
+    order variances and the noise, and for the coordinates and amplitudes of the inducing rows.
     """
 
     columns: Array
+    common: Common
     variances: Array
     noise: float
     u: Array
     a: Array
-
-    def __add__(self, other: Self) -> Reached:
-        return Reached(
-            self.columns + other.columns,
-            self.variances + other.variances,
-            self.noise + other.noise,
-            self.u + other.u,
-            self.a + other.a,
-        )
 
 
 def statistics(chunk: Chunk, push: Push, threads: int = 1) -> Sums:
@@ -173,7 +166,8 @@ class _Own:
 
 
 def _own(X: Array, setting: Setting, late: bool) -> _Own:
-    layout = Layout.of(setting.model, setting.theta, np.ascontiguousarray(X.T), late=late)
+    cells = np.ascontiguousarray(X.T)
+    layout = Layout.of(setting.model, setting.theta, cells, late=late, like=setting.layout)
     return _Own(layout, setting.variances, float(np.exp(setting.theta[-1])))
 
 
@@ -218,9 +212,9 @@ def _block_adjoint(X: Array, y: Array, pull: Pull) -> Reached:
     rows = setting.layout.rows
     reached = run.adjoint_cross(setting.weights, own.layout.rows, rows, G, 1, (w * y, pull.linear))
     by_order, by_own = own.adjoint(-0.5 * w, by_noise)
-    columns = own.layout.gradient(reached, by_own)
+    columns, common = own.layout.row_gradient(reached, by_own)
     total = float(np.sum(by_noise))
-    return Reached(columns, reached.variances + by_order, total, reached.z.u, reached.z.a)
+    return Reached(columns, common, reached.variances + by_order, total, reached.z.u, reached.z.a)
 
 
 def _total(chunk: Chunk, function: Callable[[Array, Array], T], threads: int) -> T:

@@ -12,30 +12,22 @@ Sums of a_n and not of k_n: products with Kuu^-1 afterwards would lose as many d
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from termwise.inference.summed import Summed
 from termwise.measures.base import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class Sums(Summed):
     """What the bound needs of some rows; sums of different rows can be added."""
 
     n_rows: int
     own: float  # sum_n log w_n - w_n y_n^2 - w_n (k_nn - |a_n|^2)
     outer: Array
     linear: Array
-
-    def __add__(self, other: Self) -> Sums:
-        return Sums(
-            self.n_rows + other.n_rows,
-            self.own + other.own,
-            self.outer + other.outer,
-            self.linear + other.linear,
-        )
 
 
 @dataclass(frozen=True, eq=False)

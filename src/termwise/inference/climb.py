@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from termwise.errors import NumericalError
@@ -51,7 +52,7 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """Where a search has come to; `widths` are about the posterior sd of the parameters, where it moved."""
+    """Where a search has come to; `widths` are in proportion to the sd of what was free."""
 
     theta: Array
     objective: float
@@ -117,9 +118,23 @@ def ascend(
     found = minimize(scaled, begin, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     whole, learned = theta.copy(), widths.copy()
     whole[free] = np.clip(found.x * unit, low[free], high[free])
-    learned[free] = unit * np.sqrt(np.maximum(np.diag(found.hess_inv.todense()), 1e-12))
+    learned[free] = unit * np.sqrt(np.maximum(_inverse_diagonal(found.hess_inv.sk, found.hess_inv.yk), 1e-12))
     status = {0: Status.CONVERGED, 1: Status.MAX_STEPS}.get(found.status, Status.STUCK)
     return Climb(whole, -effort.per * float(found.fun), status, learned, objective.evaluations)
+
+
+def _inverse_diagonal(S: Array, Y: Array) -> Array:
+    """The diagonal of L-BFGS's inverse Hessian by its last steps (k, p) and the changes of slope along them.
+
+    By the compact form (Byrd, Nocedal and Schnabel 1994): the whole matrix would cost the cube of p.
+    """
+    if len(S) == 0:
+        return np.ones(S.shape[1])
+    changes = S @ Y.T
+    Q = solve_triangular(changes, S, check_finite=False)
+    inner = np.diag(np.diag(changes)) + Y @ Y.T
+    diagonal: Array = 1.0 + np.sum(Q * (inner @ Q), axis=0) - 2.0 * np.sum(Y * Q, axis=0)
+    return diagonal
 
 
 def climb(objective: Objective, theta: Array, effort: Effort, watch: Watch) -> Climb:

@@ -8,11 +8,10 @@ kernel that the stage before has learned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from termwise.errors import NumericalError
 from termwise.inference.blocks import ArrayChunk, Chunk
@@ -36,6 +35,7 @@ from termwise.inference.result import FitResult
 from termwise.inference.sparse import Solution, SparseObjective
 from termwise.inference.workers import LocalWorkers, Workers
 from termwise.kernels.fused.run import cores
+from termwise.linalg.threads import one_blas_thread
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
 
@@ -49,6 +49,7 @@ FIRST_STEPS, MIDDLE_STEPS = 100, 25  # at most, of a climb on the first sample a
 LAST_STEPS, LAST_ROWS, LEAST_STEPS = 30, 100_000, 4  # on all rows: so many up to so many rows, fewer beyond
 ROWS_PER_INDUCING = 8  # with fewer rows for each inducing row there is one too many for the stage
 LEAST_INDUCING = 128  # of a sample that has enough rows for them
+LEAST_SHARE = 0.01  # of an order with which a stage begins, of what the orders had at the start
 CANDIDATES = 16  # rows looked at for each inducing row that is chosen
 RESIDUALS = 20_000  # rows whose residuals tell how observations scatter
 EXPECTED = 25  # evaluations of a stage, to foresee the time
@@ -94,7 +95,7 @@ def fit_sparse(
     starts = first_points(model, options.n_starts, starting, FIRST_LENGTHSCALE)
     stages = Stages(model, data, options, choosing, monitor)
     # Threads share out blocks of rows; more of them inside BLAS would only be in each other's way.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         climbs = [stages.begin(theta, start) for start, theta in enumerate(starts)]
         best = max(climbs, key=lambda one: one.objective)
         if best.objective <= -WORST:
@@ -162,7 +163,11 @@ class Stages:
         return self._ascend(ExactObjective(self.model, X, y, cores()), theta, free, effort, start)
 
     def go_on(self, before: Climb, size: int) -> Climb:
-        """A sample of this size, from where the climb before has come to."""
+        """A sample of this size, from where the climb before has come to.
+
+        Orders that few rows had no use for are given another chance: at no variance there is no slope either.
+        """
+        before = replace(before, theta=self.model.revived(before.theta, LEAST_SHARE))
         objective = self._objective(before.theta, size)
         steps = FIRST_STEPS if size == self.sizes[0] else MIDDLE_STEPS
         effort = Effort(MIDDLE, steps, before.widths, size, FIRST_STEP)

@@ -49,10 +49,8 @@ class State:
 
 @dataclass(frozen=True)
 class Cotangent:
-    """Gradients of the objective for what the loops read of one column."""
+    """Gradients of the objective for what all rows of one column have in common."""
 
-    u: Array
-    a: Array
     weight: float
     mean_variance: float
     table: Array
@@ -74,8 +72,11 @@ class TrainableColumn(ABC):
         return [False] * len(self.bounds())
 
     @abstractmethod
-    def state(self, theta: Array, x: Array, *, late: bool = True) -> State:
-        """Evaluate the cells x at the parameters; tangents of late ones only if they are wanted."""
+    def state(self, theta: Array, x: Array, *, late: bool = True, like: State | None = None) -> State:
+        """Evaluate the cells x at the parameters; tangents of late ones only if they are wanted.
+
+        `like` is the state of other cells at the same parameters, so that costly parts need not be repeated.
+        """
 
     @abstractmethod
     def log_prior(self, theta: Array) -> tuple[float, Array]:
@@ -94,14 +95,14 @@ class TrainableColumn(ABC):
         """What was learned of the encoding, to be put behind it."""
         return ()
 
+    def row_gradient(self, state: State, by_u: Array, by_a: Array) -> Array:
+        """Chain the gradients for the coordinates and amplitudes of rows to the parameters."""
+        value: Array = state.du @ by_u + state.da @ by_a
+        return value
+
     def gradient(self, theta: Array, state: State, given: Cotangent) -> Array:
-        """Chain the gradients for u, a, .. to the parameters."""
-        value: Array = (
-            state.du @ given.u
-            + state.da @ given.a
-            + state.dweight * given.weight
-            + state.dmean_variance * given.mean_variance
-        )
+        """Chain the gradients for what all rows have in common to the parameters."""
+        value: Array = state.dweight * given.weight + state.dmean_variance * given.mean_variance
         return value
 
 
@@ -164,7 +165,7 @@ class WarpedColumn(TrainableColumn):
         """The warp: from the optimum without it nearly every start goes the same way."""
         return [False, True, True, False]
 
-    def state(self, theta: Array, x: Array, *, late: bool = True) -> State:
+    def state(self, theta: Array, x: Array, *, late: bool = True, like: State | None = None) -> State:
         """Evaluate the cells at the parameters."""
         tangents = TANGENTS if self.warp and late else 1
         u, du, a, da, residual, dresidual = warped_column(self.kind, x, *self._nodes, *theta[:3], tangents)
@@ -240,7 +241,7 @@ class FixedColumn(TrainableColumn):
         """The relevance is fixed if it is not wanted."""
         return [LOG_LENGTHSCALES, LOG_RELEVANCES if self._normalised else (0.0, 0.0)]
 
-    def state(self, theta: Array, x: Array, *, late: bool = True) -> State:
+    def state(self, theta: Array, x: Array, *, late: bool = True, like: State | None = None) -> State:
         """Evaluate the cells; the derivative for the lengthscale is a complex step in the closed forms."""
         lengthscale, known = float(np.exp(theta[0])), ~np.isnan(x)
         u = np.where(known, x / lengthscale, MISSING)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from termwise.errors import NumericalError
 from termwise.inference.climb import WORST, Climb, Effort, Watch, climb, first_points
@@ -16,6 +16,7 @@ from termwise.inference.model import Model
 from termwise.inference.progress import Clock, Monitor, Progress
 from termwise.inference.result import FitResult
 from termwise.kernels.fused.run import cores
+from termwise.linalg.threads import one_blas_thread
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
 from termwise.posterior.posterior import Posterior
@@ -79,7 +80,7 @@ def _climb_all(
     available = options.n_jobs or (cores() if n_rows <= SIDE_BY_SIDE else 1)
     workers = min(n_starts, max(1, available) if available > 0 else cores())
     threads = max(1, cores() // workers)
-    with threadpool_limits(limits=1 if workers > 1 or n_rows < SERIAL_BLAS else None, user_api="blas"):
+    with one_blas_thread() if workers > 1 or n_rows < SERIAL_BLAS else nullcontext():
         if workers == 1:
             return [climb_from(start, threads) for start in range(n_starts)]
         found: list[Climb] = Parallel(n_jobs=workers, prefer="threads")(

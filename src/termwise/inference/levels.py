@@ -75,16 +75,22 @@ class LevelColumn(TrainableColumn):
         B = A - np.outer(q, q) / (p @ q) if self.constrained else A
         return A, B, float(self._averaged_by @ np.diag(B))
 
-    def state(self, theta: Array, x: Array, *, late: bool = True) -> State:
+    def state(self, theta: Array, x: Array, *, late: bool = True, like: State | None = None) -> State:
         """The scaled table, with a level of zeros for missing cells."""
-        size, n = self._n_levels, x.size
-        relevance = float(np.exp(theta[0]))
+        table = self._scaled_table(theta) if like is None else like.table
+        u = np.where(np.isnan(x), float(self._n_levels), x)
+        empty, none = np.zeros((0, x.size)), np.zeros(0)
+        return State(u, np.zeros(x.size), 1.0, float(np.exp(theta[0])), table, empty, empty, none, none)
+
+    def _scaled_table(self, theta: Array) -> Array:
         _, B, mean = self._tables(theta)
-        table = np.zeros((size + 1, size + 1))
-        table[:size, :size] = relevance * B / mean
-        u = np.where(np.isnan(x), float(size), x)
-        empty, none = np.zeros((0, n)), np.zeros(0)
-        return State(u, np.zeros(n), 1.0, relevance, table, empty, empty, none, none)
+        table = np.zeros((len(B) + 1, len(B) + 1))
+        table[:-1, :-1] = np.exp(theta[0]) * B / mean
+        return table
+
+    def row_gradient(self, state: State, by_u: Array, by_a: Array) -> Array:
+        """Nothing: levels have no coordinates, and all is in the table."""
+        return np.zeros(1 + 2 * self._n_levels)
 
     def gradient(self, theta: Array, state: State, given: Cotangent) -> Array:
         """Back through B = relevance B0 / mean, B0 = A - q q' / v, q = A p, v = p'q, A = W W' + diag k."""

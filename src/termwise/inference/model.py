@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from termwise.inference.columns import NO_TABLE, Cotangent, State, TrainableColumn
 from termwise.inference.orders import Orders
+from termwise.inference.summed import Summed
 from termwise.kernels.additive import AdditiveKernel, pack_weights
 from termwise.kernels.fused import run
 from termwise.kernels.fused.block import TABLE
@@ -64,6 +65,14 @@ class Model:
         symmetric_polynomials(z, e)
         return np.concatenate([*columns, self.orders.start(e[:, 0]), [np.log(noise)]])
 
+    def revived(self, theta: Array, share: float) -> Array:
+        """The vector with every order at least this share of its start, where all are alike."""
+        lengthscales = np.ones(len(self.columns))
+        orders = slice(self._n_column_parameters, -1)
+        raised = theta.copy()
+        raised[orders] = np.maximum(theta[orders], self.start(lengthscales, 1.0)[orders] + np.log(share))
+        return raised
+
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """Sum of the log priors, and its gradient."""
         parts = [column.log_prior(t) for column, t in zip(self.columns, self.by_column(theta), strict=True)]
@@ -86,6 +95,15 @@ class Model:
 
 
 @dataclass(frozen=True, eq=False)
+class Common(Summed):
+    """Gradients for what all rows have in common: weights and mean variances by column, tables of levels."""
+
+    weight: Array
+    mean_variance: Array
+    tables: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Layout:
     """Some rows at one vector: what the loops read of them, and the way back to the parameters.
 
@@ -98,10 +116,17 @@ class Layout:
     states: list[State]
 
     @classmethod
-    def of(cls, model: Model, theta: Array, cells: Array, *, late: bool = True) -> Layout:
-        """Evaluate all columns; tangents of late parameters only if they are wanted."""
-        parts = zip(model.columns, model.by_column(theta), cells, strict=True)
-        return cls(model, theta, cells, [column.state(part, x, late=late) for column, part, x in parts])
+    def of(
+        cls, model: Model, theta: Array, cells: Array, *, late: bool = True, like: Layout | None = None
+    ) -> Layout:
+        """Evaluate all columns; tangents of late parameters only if they are wanted.
+
+        `like` has other rows at the same vector: what all rows have in common is taken from there.
+        """
+        others = [None] * len(model.columns) if like is None else like.states
+        parts = zip(model.columns, model.by_column(theta), cells, others, strict=True)
+        states = [column.state(part, x, late=late, like=other) for column, part, x, other in parts]
+        return cls(model, theta, cells, states)
 
     @cached_property
     def rows(self) -> run.Rows:
@@ -136,19 +161,34 @@ class Layout:
         `given` are the gradients for what the loops read (its `x` for these rows), `by_own` those for
         `own_kernel`.
         """
-        parts, tables_before = [], 0
+        by_rows, common = self.row_gradient(given, by_own)
+        return by_rows + self.common_gradient(common)
+
+    def row_gradient(self, given: run.Cotangents, by_own: Array) -> tuple[Array, Common]:
+        """The same as far as it goes through these rows, and what is left for `common_gradient`.
+
+        The tables that are given are added to, as they may be large.
+        """
+        parts, by_mean = [], np.zeros(len(self.states))
+        weight, tables, tables_before = given.weight.copy(), given.tables, 0
+        for d, (column, state) in enumerate(zip(self.model.columns, self.states, strict=True)):
+            known = np.where(self.missing[d], 0.0, by_own[d])
+            if column.kind == TABLE:
+                codes = state.u.astype(np.intp)
+                np.add.at(tables[tables_before], (codes, codes), known)
+                tables_before += 1
+            else:
+                weight[d] += np.sum(known)
+            by_mean[d] = np.sum(by_own[d], where=self.missing[d])
+            parts.append(column.row_gradient(state, given.x.u[d], given.x.a[d] - 2.0 * state.a * known))
+        return np.concatenate(parts), Common(weight, by_mean, tables)
+
+    def common_gradient(self, given: Common) -> Array:
+        """Gradient for the parameters of the columns, of what all rows have in common."""
+        parts, tables = [], iter(given.tables)
         for d, part in enumerate(self.model.by_column(self.theta)):
             column, state = self.model.columns[d], self.states[d]
-            known = np.where(self.missing[d], 0.0, by_own[d])
-            weight, table = float(given.weight[d]), NO_TABLE
-            if column.kind == TABLE:
-                table = given.tables[tables_before].copy()
-                tables_before += 1
-                codes = state.u.astype(np.intp)
-                np.add.at(table, (codes, codes), known)
-            else:
-                weight += float(np.sum(known))
-            by_a = given.x.a[d] - 2.0 * state.a * known
-            by_mean = float(np.sum(by_own[d], where=self.missing[d]))
-            parts.append(column.gradient(part, state, Cotangent(given.x.u[d], by_a, weight, by_mean, table)))
+            table = next(tables) if column.kind == TABLE else NO_TABLE
+            here = Cotangent(float(given.weight[d]), float(given.mean_variance[d]), table)
+            parts.append(column.gradient(part, state, here))
         return np.concatenate(parts)

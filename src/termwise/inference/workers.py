@@ -7,10 +7,9 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from threadpoolctl import threadpool_limits
-
 from termwise.inference.blocks import Chunk
 from termwise.kernels.fused.run import cores
+from termwise.linalg.threads import one_blas_thread
 
 T = TypeVar("T")
 
@@ -46,5 +45,5 @@ class ExecutorWorkers:
 
 def apply(chunk: Chunk, function: Callable[..., T], message: Any) -> T:
     """function(chunk, message) by one thread, also inside BLAS."""
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         return function(chunk, message)
