@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import cholesky
 from scipy.stats import multivariate_normal
 
+from termwise.errors import NumericalError
 from termwise.inference.bound import Bound, Sums
 
 ROWS, INDUCING = 12, 4
@@ -121,3 +122,10 @@ def test_where_the_rows_say_all_the_root_takes_no_more_than_the_prior():
     R = Bound.of(Sums(ROWS, 0.0, np.diag(scale), np.zeros(4))).shrinkage_root()
     np.testing.assert_allclose(np.diag(R @ R.T), scale / (1.0 + scale), rtol=1e-14)
     assert np.linalg.eigvalsh(R @ R.T).max() <= 1.0
+
+
+def test_sums_that_are_not_finite_are_an_error_with_a_name():
+    with pytest.raises(NumericalError, match="no numbers"):
+        Bound.of(Sums(3, 0.0, np.full((2, 2), np.nan), np.zeros(2)))
+    with pytest.raises(NumericalError, match="no numbers"):
+        Bound.of(Sums(3, 0.0, np.full((2, 2), -1e3), np.zeros(2)))

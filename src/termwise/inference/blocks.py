@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -22,10 +22,13 @@ from termwise.inference.model import Common, Layout, Model
 from termwise.inference.summed import Summed
 from termwise.kernels.fused import run
 from termwise.kernels.fused.loops import symmetric_polynomials, symmetric_polynomials_adjoint
+from termwise.linalg.in_place import multiply_by_upper, upper_square
 from termwise.measures.base import Array
 
 BLOCK_ROWS = 1024
+KEPT_BYTES = 2**27  # of what the sums have laid out, kept for the way back
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -49,12 +52,64 @@ class ArrayChunk:
 
 
 @dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of a chunk; `key` tells them from all others that this process works on."""
+
+    X: Array
+    y: Array
+    key: tuple[int, int]
+
+
+class Kept:
+    """Rows as the sums have laid them out, for the way back, which begins with the same; within one process.
+
+    Of the first rows only: memory must not grow with all of them. It is used again at every evaluation.
+    """
+
+    def __init__(self) -> None:
+        self.late = True
+        self._layouts: dict[tuple[int, int], tuple[Layout, Array]] = {}
+        self._free: list[Array] = []
+        self._room = KEPT_BYTES
+
+    def emptied(self, *, late: bool) -> Kept:
+        """The same for the next evaluation, with tangents of late parameters only if they are wanted."""
+        self.late = late
+        self._free += [memory for _, memory in self._layouts.values()]
+        self._layouts.clear()
+        return self
+
+    def has_room(self) -> bool:
+        """Whether there is room for one more; threads that ask at the same time may overdraw a little."""
+        return self._room > 0 or len(self._free) > 0
+
+    def keep(self, block: Block, layout: Layout) -> None:
+        """Keep the layout of a block."""
+        try:
+            memory = self._free.pop()
+        except IndexError:
+            memory = np.empty(0)
+        if memory.size < layout.size:
+            self._room -= 8 * (layout.size - memory.size)
+            memory = np.empty(layout.size)
+        self._layouts[block.key] = layout.copied_to(memory), memory
+
+    def take(self, block: Block) -> Layout | None:
+        """The layout of a block, if it was kept; its memory is free again when the next evaluation begins."""
+        layout, memory = self._layouts.pop(block.key, (None, None))
+        if memory is not None:
+            self._free.append(memory)
+        return layout
+
+
+@dataclass(frozen=True, eq=False)
 class Setting:
     """What rows are seen through: the model at one vector, and the inducing rows."""
 
     model: Model
     theta: Array
     inducing: Array
+    kept: Kept | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel without what can be computed again."""
@@ -113,12 +168,12 @@ class Reached(Summed):
 
 def statistics(chunk: Chunk, push: Push, threads: int = 1) -> Sums:
     """The sums over the rows of a chunk that the bound needs."""
-    return _total(chunk, lambda X, y: _block_sums(X, y, push), threads)
+    return _total(chunk, lambda block: _block_sums(block, push), threads)
 
 
 def adjoint(chunk: Chunk, pull: Pull, threads: int = 1) -> Reached:
     """The gradient of the bound, as far as it goes through the rows of a chunk."""
-    return _total(chunk, lambda X, y: _block_adjoint(X, y, pull), threads)
+    return _total(chunk, lambda block: _block_adjoint(block, pull), threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +181,17 @@ class _Own:
     """The prior variance of rows: of the terms they have, and of those lost in missing cells, as noise."""
 
     layout: Layout
-    variances: Array
-    noise: float
+    setting: Setting
+
+    @property
+    def variances(self) -> Array:
+        """The order variances."""
+        return self.setting.variances
+
+    @property
+    def noise(self) -> float:
+        """That of all rows, whose cells are known."""
+        return float(np.exp(self.setting.theta[-1]))
 
     @cached_property
     def some_missing(self) -> bool:
@@ -165,10 +229,24 @@ class _Own:
         return kept_s + all_s, np.where(self.layout.missing, 0.0, kept_z) + all_z
 
 
-def _own(X: Array, setting: Setting, late: bool) -> _Own:
-    cells = np.ascontiguousarray(X.T)
-    layout = Layout.of(setting.model, setting.theta, cells, late=late, like=setting.layout)
-    return _Own(layout, setting.variances, float(np.exp(setting.theta[-1])))
+def _layout(block: Block, setting: Setting, *, late: bool) -> Layout:
+    cells = np.ascontiguousarray(block.X.T)
+    return Layout.of(setting.model, setting.theta, cells, late=late, like=setting.layout)
+
+
+def _layout_for_sums(block: Block, setting: Setting) -> Layout:
+    kept = setting.kept
+    if kept is None or not kept.has_room():
+        return _layout(block, setting, late=False)
+    layout = _layout(block, setting, late=kept.late)
+    kept.keep(block, layout)
+    return layout
+
+
+def _layout_for_adjoint(block: Block, pull: Pull) -> Layout:
+    kept = pull.setting.kept
+    found = None if kept is None else kept.take(block)
+    return _layout(block, pull.setting, late=pull.late) if found is None else found
 
 
 _memory = threading.local()
@@ -182,24 +260,23 @@ def _workspace(rows: int, columns: int) -> tuple[Array, Array]:
     return kept[0, :rows], kept[1, :rows]
 
 
-def _block_sums(X: Array, y: Array, push: Push) -> Sums:
-    setting = push.setting
-    own = _own(X, setting, late=False)
-    K, A = _workspace(y.size, len(setting.inducing))
-    run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=K)
-    # A product with the inverse of a triangle takes half the time of a solve.
-    np.matmul(K, push.root, out=A)
+def _block_sums(block: Block, push: Push) -> Sums:
+    setting, y = push.setting, block.y
+    own = _Own(_layout_for_sums(block, setting), setting)
+    A, _ = _workspace(y.size, len(setting.inducing))
+    run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=A)
+    multiply_by_upper(A, push.root)
     w = own.precision
     if own.some_missing:
         A *= np.sqrt(w * own.noise)[:, None]
     residual = float(w @ own.variance) - float(np.vdot(A, A))
     value = float(np.sum(np.log(w))) - float(w @ y**2) - residual
-    return Sums(y.size, value, A.T @ A, (np.sqrt(w) * y) @ A)
+    return Sums(y.size, value, upper_square(A), (np.sqrt(w) * y) @ A)
 
 
-def _block_adjoint(X: Array, y: Array, pull: Pull) -> Reached:
-    setting = pull.setting
-    own = _own(X, setting, late=pull.late)
+def _block_adjoint(block: Block, pull: Pull) -> Reached:
+    setting, y = pull.setting, block.y
+    own = _Own(_layout_for_adjoint(block, pull), setting)
     K, G = _workspace(y.size, len(setting.inducing))
     run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=K)
     np.matmul(K, pull.quadratic, out=G)
@@ -217,14 +294,15 @@ def _block_adjoint(X: Array, y: Array, pull: Pull) -> Reached:
     return Reached(columns, common, reached.variances + by_order, total, reached.z.u, reached.z.a)
 
 
-def _total(chunk: Chunk, function: Callable[[Array, Array], T], threads: int) -> T:
+def _total(chunk: Chunk, function: Callable[[Block], T], threads: int) -> T:
     """The sum of a function over the blocks of a chunk, in their order."""
     X, y = chunk.read()
-    blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, y.size, BLOCK_ROWS)]
-    return reduce(add, in_order(lambda rows: function(X[rows], y[rows]), blocks, threads))
+    cuts = [slice(start, start + BLOCK_ROWS) for start in range(0, y.size, BLOCK_ROWS)]
+    blocks = [Block(X[cut], y[cut], (id(chunk), cut.start)) for cut in cuts]
+    return reduce(add, in_order(function, blocks, threads))
 
 
-def in_order(function: Callable[[slice], T], items: list[slice], threads: int) -> Iterator[T]:
+def in_order(function: Callable[[S], T], items: Sequence[S], threads: int) -> Iterator[T]:
     """The results of a function in the order of the items, computed by some threads a few items ahead."""
     if threads == 1 or len(items) == 1:
         yield from map(function, items)

@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from termwise.errors import NumericalError
 from termwise.inference.summed import Summed
 from termwise.measures.base import Array
 
@@ -26,7 +27,7 @@ class Sums(Summed):
 
     n_rows: int
     own: float  # sum_n log w_n - w_n y_n^2 - w_n (k_nn - |a_n|^2)
-    outer: Array
+    outer: Array  # A, of which only the upper triangle is read
     linear: Array
 
 
@@ -47,13 +48,17 @@ class Bound:
     def of(cls, sums: Sums) -> Bound:
         """Evaluate it."""
         identity = np.eye(sums.linear.size)
-        factor = cho_factor(identity + sums.outer, lower=True)
+        outer = np.triu(sums.outer) + np.triu(sums.outer, 1).T
+        try:
+            factor = cho_factor(identity + outer, lower=True)
+        except (LinAlgError, ValueError) as error:  # not finite, where lengthscales and noise are extreme
+            raise NumericalError(f"the sums over rows are no numbers to compute with: {error}") from None
         mean = cho_solve(factor, sums.linear)
         log_determinant = 2.0 * float(np.sum(np.log(np.diag(factor[0]))))
         constant = sums.n_rows * np.log(2.0 * np.pi)
         value = 0.5 * (sums.own - constant - log_determinant + float(sums.linear @ mean))
         curvature = identity - cho_solve(factor, identity) - np.outer(mean, mean)
-        return cls(value, mean, curvature, sums.outer)
+        return cls(value, mean, curvature, outer)
 
     def shrinkage_root(self) -> Array:
         """R with R R' = I - (I + A)^-1: how much of the prior variance the rows have taken.

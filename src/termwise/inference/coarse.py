@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from termwise.errors import NumericalError
-from termwise.inference.blocks import ArrayChunk, Chunk
+from termwise.inference.blocks import ArrayChunk, Chunk, Kept
 from termwise.inference.climb import (
     WORST,
     Climb,
@@ -143,7 +143,7 @@ class Stages:
     ) -> None:
         self.model, self.data, self.options = model, data, options
         self.rng, self.monitor = rng, monitor
-        self.clock, self.evaluations = Clock(), 0
+        self.clock, self.evaluations, self.kept = Clock(), 0, Kept()
         self.sizes = _sizes(data)
         samples = [*[self.sizes[0]] * options.n_starts, *self.sizes]
         ends = 2 if options.inducing == "optimised" else 1
@@ -176,7 +176,7 @@ class Stages:
     def finish(self, before: Climb) -> tuple[SparseObjective, Climb]:
         """The last steps, on all rows."""
         Z = self._choose(before.theta, len(self.data.sample), self.options.n_inducing)
-        objective = SparseObjective(self.model, self.data.chunks, Z, self.options.workers)
+        objective = SparseObjective(self.model, self.data.chunks, Z, self.options.workers, self.kept)
         effort = Effort(FINE, _last_steps(self.data.n_rows), before.widths, self.data.n_rows, FIRST_STEP)
         best = self._ascend(objective, before.theta, free_parameters(self.model), effort)
         if self.options.inducing != "optimised":
@@ -188,7 +188,7 @@ class Stages:
     def _objective(self, theta: Array, size: int) -> SparseObjective:
         Z = self._choose(theta, size, self._inducing_for(size))
         rows = ArrayChunk(self.data.sample[:size], self.data.sample_y[:size])
-        return SparseObjective(self.model, [rows], Z, LocalWorkers())
+        return SparseObjective(self.model, [rows], Z, LocalWorkers(), self.kept)
 
     def _inducing_for(self, size: int) -> int:
         # Samples are cheap: what is learned of them should not suffer when few inducing rows are asked for.

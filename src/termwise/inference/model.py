@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from termwise.kernels.fused.block import TABLE
 from termwise.kernels.fused.loops import symmetric_polynomials
 from termwise.measures.base import Array
 
+OF_CELLS = ("u", "a", "du", "da")  # what a state has of every cell
 NOISES = (1e-5, 2.0)  # in units of the variance of y
 
 
@@ -127,6 +129,24 @@ class Layout:
         parts = zip(model.columns, model.by_column(theta), cells, others, strict=True)
         states = [column.state(part, x, late=late, like=other) for column, part, x, other in parts]
         return cls(model, theta, cells, states)
+
+    @property
+    def size(self) -> int:
+        """The numbers that were computed of all cells."""
+        return sum(getattr(state, name).size for state in self.states for name in OF_CELLS)
+
+    def copied_to(self, memory: Array) -> Layout:
+        """The same, with those numbers in this memory."""
+        states, start = [], 0
+        for state in self.states:
+            moved: dict[str, Any] = {}
+            for name in OF_CELLS:
+                numbers = getattr(state, name)
+                moved[name] = memory[start : start + numbers.size].reshape(numbers.shape)
+                moved[name][:] = numbers
+                start += numbers.size
+            states.append(replace(state, **moved))
+        return replace(self, states=states)
 
     @cached_property
     def rows(self) -> run.Rows:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 
 import numpy as np
 
-from termwise.inference.blocks import Chunk, Pull, Push, Reached, Setting, adjoint, statistics
+from termwise.inference.blocks import Chunk, Kept, Pull, Push, Reached, Setting, adjoint, statistics
 from termwise.inference.bound import Bound, Sums
 from termwise.inference.model import Model
 from termwise.inference.workers import Workers
@@ -34,6 +34,7 @@ class SparseObjective:
     chunks: Sequence[Chunk]
     inducing: Array
     workers: Workers
+    kept: Kept = field(default_factory=Kept)
     jitter: float = 0.0
     evaluations: int = 0
 
@@ -45,7 +46,7 @@ class SparseObjective:
     def value_and_gradients(self, theta: Array, *, late: bool = True) -> tuple[float, Array, run.Rows]:
         """The same, and the gradient for what the loops read of the inducing rows."""
         self.evaluations += 1
-        push, bound = self._bound(theta)
+        push, bound = self._bound(Setting(self.model, theta, self.inducing, self.kept.emptied(late=late)))
         noise, root = float(np.exp(theta[-1])), push.root
         pull = Pull(push.setting, root @ bound.curvature @ root.T, np.sqrt(noise) * (root @ bound.mean), late)
         reached: Reached = reduce(add, self.workers.map(adjoint, self.chunks, pull))
@@ -55,14 +56,14 @@ class SparseObjective:
         likelihood = np.concatenate([columns, dvariances @ by_variance, [noise * reached.noise]])
         return bound.value + prior, gradient + likelihood, by_rows
 
-    def _bound(self, theta: Array) -> tuple[Push, Bound]:
-        push, self.jitter = _push(Setting(self.model, theta, self.inducing))
+    def _bound(self, setting: Setting) -> tuple[Push, Bound]:
+        push, self.jitter = _push(setting)
         sums: Sums = reduce(add, self.workers.map(statistics, self.chunks, push))
         return push, Bound.of(sums)
 
     def posterior(self, theta: Array) -> Solution:
         """What is known at theta, with the inducing rows as centres."""
-        push, bound = self._bound(theta)
+        push, bound = self._bound(Setting(self.model, theta, self.inducing))
         noise = float(np.exp(theta[-1]))
         root, taken = np.sqrt(noise) * push.root, bound.shrinkage_root()
         Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)

@@ -1,4 +1,4 @@
-"""LAPACK on an upper triangle, in place and without the GIL.
+"""BLAS and LAPACK on a triangle, in place and without the GIL.
 
 The wrappers of SciPy hold the GIL, so that two starts in two threads would wait for each other's factors.
 """
@@ -9,23 +9,33 @@ import ctypes
 from functools import cache
 from typing import Any
 
-from scipy.linalg import cython_lapack
+import numpy as np
+from scipy.linalg import cython_blas, cython_lapack
 
 from termwise.measures.base import Array
 
-INT = ctypes.POINTER(ctypes.c_int)
+CHAR, INT, DOUBLE, POINTER = (
+    ctypes.c_char_p,
+    ctypes.POINTER(ctypes.c_int),
+    ctypes.POINTER(ctypes.c_double),
+    ctypes.c_void_p,
+)
+FACTOR = (CHAR, INT, POINTER, INT, INT)  # uplo, n, a, lda, info
+# side, uplo, transa, diag, m, n, alpha, a, lda, b, ldb
+PRODUCT = (CHAR, CHAR, CHAR, CHAR, INT, INT, DOUBLE, POINTER, INT, POINTER, INT)
+# uplo, trans, n, k, alpha, a, lda, beta, c, ldc
+SQUARE = (CHAR, CHAR, INT, INT, DOUBLE, POINTER, INT, DOUBLE, POINTER, INT)
 
 
 @cache
-def _routine(name: str) -> Any:
-    """The Fortran routine (uplo, n, a, lda, info) behind SciPy's own binding."""
-    capsule = cython_lapack.__pyx_capi__[name]
+def _routine(module: Any, name: str, form: tuple[Any, ...]) -> Any:
+    """The Fortran routine behind SciPy's own binding."""
+    capsule = module.__pyx_capi__[name]
     signature, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     signature.restype, signature.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     # A call through ctypes releases the GIL.
-    form = ctypes.CFUNCTYPE(None, ctypes.c_char_p, INT, ctypes.c_void_p, INT, INT)
-    return form(pointer(capsule, signature(capsule)))
+    return ctypes.CFUNCTYPE(None, *form)(pointer(capsule, signature(capsule)))
 
 
 def in_place(name: str, A: Array) -> int:
@@ -33,5 +43,35 @@ def in_place(name: str, A: Array) -> int:
     assert A.flags.f_contiguous, "LAPACK works on columns"
     assert A.dtype == float, "LAPACK works on doubles"
     n, info = ctypes.c_int(A.shape[0]), ctypes.c_int(0)
-    _routine(name)(b"U", n, A.ctypes.data, n, info)
+    _routine(cython_lapack, name, FACTOR)(b"U", n, A.ctypes.data, n, info)
     return info.value
+
+
+def multiply_by_upper(B: Array, U: Array) -> None:
+    """B U in the place of B, for an upper triangle U, in half the time of a product with a full matrix."""
+    _check_rows(B, U)
+    assert U.shape == (B.shape[1], B.shape[1]), "U must be square, with as many rows as B has columns"
+    rows, columns = (ctypes.c_int(size) for size in B.shape)
+    sizes = columns, rows, ctypes.c_double(1.0)
+    # To Fortran these are B' and U', a lower triangle: B' becomes U' B'.
+    args = b"L", b"L", b"N", b"N", *sizes, U.ctypes.data, columns, B.ctypes.data, columns
+    _routine(cython_blas, "dtrmm", PRODUCT)(*args)
+
+
+def upper_square(A: Array) -> Array:
+    """The upper triangle of A'A, with zeros below it: NumPy would mirror it every time."""
+    _check_rows(A)
+    rows, columns = (ctypes.c_int(size) for size in A.shape)
+    out = np.zeros((A.shape[1], A.shape[1]))
+    one, args = ctypes.c_double(1.0), (A.ctypes.data, columns)
+    # To Fortran this is A' and the lower triangle.
+    _routine(cython_blas, "dsyrk", SQUARE)(
+        b"L", b"N", columns, rows, one, *args, ctypes.c_double(0.0), out.ctypes.data, columns
+    )
+    return out
+
+
+def _check_rows(*matrices: Array) -> None:
+    for matrix in matrices:
+        assert matrix.flags.c_contiguous, "rows are the columns of Fortran"
+        assert matrix.dtype == float, "BLAS works on doubles"

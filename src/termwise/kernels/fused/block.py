@@ -19,7 +19,7 @@ SE, MATERN12, MATERN32, MATERN52, TABLE = range(5)  # the codes of the column ke
 KINDS = {"se": SE, "matern12": MATERN12, "matern32": MATERN32, "matern52": MATERN52}
 MISSING = 1e100  # scaled coordinate of a missing cell: so far away that its kernel value vanishes
 COORDINATE, AMPLITUDE, UP, DOWN = range(4)  # what right[d, j] holds of a block of right-hand rows
-VALUE, KERNEL, SLOPE = range(3)  # what own[d] holds of column d: z = w k - a a_z, k and w dk/dx
+VALUE, SLOPE = range(2)  # what own[d] holds of column d: z = w k - a a_z and w dk/dx
 
 LOG2E, LN2_HI, LN2_LO = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer held in the low bits
@@ -57,18 +57,23 @@ def dot(x, y, r):
 
 
 @njit(fastmath=True, forceinline=True)
-def column_adjoint(d, i, j, dz, own, a_x, right, g_weight, g_X, g_ax, g_right):
-    """Carry dz back through one block of z = weight k - a_x a_z to column d of row i and block j."""
+def column_adjoint(d, i, j, w, given, own, a_x, right, g_weight, g_X, g_ax, g_right):
+    """Carry dz = given[0] + given[1] z back through one block of z = w k - a_x a_z.
+
+    It goes to column d of row i and of block j.
+    """
     ai = a_x[d, i]
-    by_weight, by_amplitude, by_row = 0.0, 0.0, 0.0
+    by_value, by_amplitude, by_row = 0.0, 0.0, 0.0
     for b in range(BLOCK):
-        moved = dz[b] * own[d, SLOPE, b]
-        by_weight += dz[b] * own[d, KERNEL, b]
-        by_amplitude += dz[b] * right[d, j, AMPLITUDE, b]
+        z = own[d, VALUE, b]
+        dz = given[0, b] + given[1, b] * z
+        moved = dz * own[d, SLOPE, b]
+        by_value += dz * z
+        by_amplitude += dz * right[d, j, AMPLITUDE, b]
         by_row += moved
         g_right[d, j, COORDINATE, b] -= moved
-        g_right[d, j, AMPLITUDE, b] -= ai * dz[b]
-    g_weight[d] += by_weight
+        g_right[d, j, AMPLITUDE, b] -= ai * dz
+    g_weight[d] += (by_value + ai * by_amplitude) / w  # k = (z + a_x a_z) / w
     g_ax[d, i] -= by_amplitude
     g_X[d, i] += by_row
 
@@ -143,7 +148,7 @@ def add_column(z, e, top):
 
 @njit(inline="always", fastmath=FAST)
 def slope_block(kind, x, rising, falling, w, a, right, d, j, own):
-    """own[d] = z as in `value_block`, the kernel k itself and w dk/dx = w k' sign(x - z).
+    """own[d] = z as in `value_block`, and w dk/dx = w k' sign(x - z).
 
     At x = z the kernel of Matern 1/2 has a kink, whose slope is taken to be zero.
     """
@@ -161,7 +166,6 @@ def slope_block(kind, x, rising, falling, w, a, right, d, j, own):
             k = min(falling * right[d, j, UP, b], rising * right[d, j, DOWN, b])
             own[d, SLOPE, b] = apart * k * (flat + steep * y)
             k = k * (1.0 + y * (first + second * y))
-            own[d, KERNEL, b] = k
             own[d, VALUE, b] = w * k - a * right[d, j, AMPLITUDE, b]
     else:
         for b in range(BLOCK):
@@ -170,12 +174,11 @@ def slope_block(kind, x, rising, falling, w, a, right, d, j, own):
             k = exponential(y * (linear + square * y))
             own[d, SLOPE, b] = apart * k * (flat + steep * y)
             k = k * (1.0 + y * (first + second * y))
-            own[d, KERNEL, b] = k
             own[d, VALUE, b] = w * k - a * right[d, j, AMPLITUDE, b]
     if abs(kind) == MATERN12:
         for b in range(BLOCK):
             apart = right[d, j, COORDINATE, b] - x
-            steep = w * own[d, KERNEL, b]
+            steep = own[d, VALUE, b] + a * right[d, j, AMPLITUDE, b]
             own[d, SLOPE, b] = steep if apart > 0.0 else (-steep if apart < 0.0 else 0.0)
 
 
@@ -188,15 +191,38 @@ def extend(prefix, own, d, top):
 
 
 @njit(inline="always", fastmath=FAST)
-def retract(prefix, own, d, top, back, dz):
-    """dz = the gradient for z of column d, and `back` those for the polynomials of the columns before it.
+def add_up(own, s, e, g, given):
+    """The polynomials of all columns, up to the second, and the gradient for z: g (s_1 + s_2 (e_1 - z)).
+
+    It is linear in z, so that no prefixes are needed; `given` has its two coefficients.
+    """
+    first = s[1] if s.shape[0] > 1 else 0.0
+    second = s[2] if s.shape[0] > 2 else 0.0
+    for b in range(BLOCK):
+        given[0, b] = 0.0
+        given[1, b] = 0.0
+    for d in range(own.shape[0]):
+        for b in range(BLOCK):
+            given[1, b] += given[0, b] * own[d, VALUE, b]
+            given[0, b] += own[d, VALUE, b]
+    for r in range(1, s.shape[0]):
+        for b in range(BLOCK):
+            e[r, b] = given[r - 1, b]
+    for b in range(BLOCK):
+        given[0, b] = g[b] * (first + second * given[0, b])
+        given[1, b] = -second * g[b]
+
+
+@njit(inline="always", fastmath=FAST)
+def retract(prefix, own, d, top, back, given):
+    """given[0] = the gradient for z of column d, `back` those for the polynomials of the columns before it.
 
     The first pass multiplies by ones: a plain copy would be compiled to 64 scalar moves.
     """
     for b in range(BLOCK):
-        dz[b] = back[1, b] * prefix[d, 0, b]
+        given[0, b] = back[1, b] * prefix[d, 0, b]
     for r in range(2, top + 1):
         for b in range(BLOCK):
-            dz[b] += back[r, b] * prefix[d, r - 1, b]
+            given[0, b] += back[r, b] * prefix[d, r - 1, b]
         for b in range(BLOCK):
             back[r - 1, b] += own[d, VALUE, b] * back[r, b]

@@ -23,6 +23,7 @@ from termwise.kernels.fused.block import (
     UP,
     VALUE,
     add_column,
+    add_up,
     column_adjoint,
     dot,
     extend,
@@ -94,8 +95,8 @@ def adjoint_rows(kinds, weight, tables, s, X, a_x, shift, right, G, outer, inner
     g_right = np.zeros((D, right.shape[1], 2, BLOCK))
     prefix = np.zeros((D + 1, R + 1, BLOCK))  # e_r of the first d columns stays zero for r > d
     last = prefix[D]
-    own = np.empty((D, 3, BLOCK))
-    back, g, dz = np.empty((R + 1, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
+    own = np.empty((D, 2, BLOCK))
+    back, g, given = np.empty((R + 1, BLOCK)), np.empty(BLOCK), np.zeros((2, BLOCK))
     left = np.zeros((D, 1, 4, BLOCK))  # the factors of a tile of rows
     prefix[:, 0] = 1.0
     for tile in range(start, n, BLOCK * step):
@@ -125,18 +126,27 @@ def adjoint_rows(kinds, weight, tables, s, X, a_x, shift, right, G, outer, inner
                         slope_block(
                             kinds[d], x, left[d, 0, UP, m], left[d, 0, DOWN, m], w, ai, right, d, j, own
                         )
-                    extend(prefix, own, d, min(R, d + 1))
+                    if R > 2:
+                        extend(prefix, own, d, min(R, d + 1))
+                if R <= 2:
+                    add_up(own, s, last, g, given)
+                else:
+                    for r in range(1, R + 1):
+                        for b in range(BLOCK):
+                            back[r, b] = s[r] * g[b]
                 for r in range(R + 1):
                     g_s[r] += dot(g, last, r)
-                    for b in range(BLOCK):
-                        back[r, b] = s[r] * g[b]
                 for d in range(D - 1, -1, -1):
-                    retract(prefix, own, d, min(R, d + 1), back, dz)
+                    if R > 2:
+                        retract(prefix, own, d, min(R, d + 1), back, given)
                     if kinds[d] >= TABLE:
+                        table = kinds[d] - TABLE
                         for b in range(size):
-                            g_tables[kinds[d] - TABLE, int(X[d, i]), int(right[d, j, COORDINATE, b])] += dz[b]
+                            dz = given[0, b] + given[1, b] * own[d, VALUE, b]
+                            g_tables[table, int(X[d, i]), int(right[d, j, COORDINATE, b])] += dz
                     else:
-                        column_adjoint(d, i, j, dz, own, a_x, right, g_weight, g_X, g_ax, g_right)
+                        w = weight[d]
+                        column_adjoint(d, i, j, w, given, own, a_x, right, g_weight, g_X, g_ax, g_right)
     return g_s, g_weight, g_tables, g_X, g_ax, g_right
 
 

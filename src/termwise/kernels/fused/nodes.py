@@ -14,10 +14,10 @@ from termwise.kernels.fused.block import (
     BLOCK,
     DOWN,
     FAST,
-    KERNEL,
     MISSING,
     SLOPE,
     UP,
+    VALUE,
     dot,
     slope_block,
 )
@@ -59,7 +59,7 @@ def node_means(kinds, x, dx, shift, right, dnodes):
     """
     P, n = dx.shape
     c, dc = np.zeros(n), np.zeros((P, n))
-    own, q = np.empty((1, 3, BLOCK)), np.empty(BLOCK)
+    own, q = np.empty((1, 2, BLOCK)), np.empty(BLOCK)
     only = own[0]
     left = np.zeros((1, 1, 4, BLOCK))
     kind = by_factors(kinds, x, shift)[0]
@@ -72,7 +72,7 @@ def node_means(kinds, x, dx, shift, right, dnodes):
             for b in range(BLOCK):
                 q[b] = right[0, j, AMPLITUDE, b]
                 only[SLOPE, b] *= right[0, j, AMPLITUDE, b]
-            c[i] += dot(q, only, KERNEL)
+            c[i] += dot(q, only, VALUE)
             for p in range(P):
                 for b in range(BLOCK):
                     q[b] = dx[p, i] - dnodes[p, j, b]
