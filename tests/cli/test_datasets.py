@@ -192,7 +192,8 @@ def test_tables_that_cannot_be_used(folder: Path, tmp_path: Path) -> None:
     def fit(*tables: object) -> str:
         return error_of(run("fit", *tables, *OPTIONS, "-o", tmp_path / "m"))
 
-    assert "cannot be read as Parquet" in fit(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert "only Parquet can be read in several pieces" in fit(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert "put the CSV files together" in fit(folder / "data" / "a.parquet", "-")
     assert "no file matches the pattern" in fit(tmp_path / "*.parquet")
     assert "no file matches the pattern" in fit(tmp_path / "part-*")
     assert "is given more than once" in fit(folder / "data", folder / "data" / "a.parquet")

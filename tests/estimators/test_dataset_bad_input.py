@@ -304,3 +304,9 @@ def test_a_kernel_between_more_levels_than_the_memory_holds_is_refused(monkeypat
     monkeypatch.setattr(engine, "available_bytes", lambda: 10**7)
     with pytest.raises(NotEnoughMemoryError, match=r"of 400 levels needs .* put rare levels together"):
         tw.OAKRegressor(n_inducing=8).fit({"city": levels}, np.arange(900.0))
+
+
+def test_a_table_in_memory_is_for_fit():
+    cells = {"a": [1.0, 2.0], "y": [1.0, 2.0]}
+    for table in (cells, pa.table(cells), np.ones((3, 2)), pa.table(cells).to_pandas()):
+        assert "use fit(X, y)" in refused(table, TableError)

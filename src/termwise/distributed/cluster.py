@@ -28,6 +28,7 @@ class ClusterWorkers:
         try:
             for future in futures:
                 yield future.result()
+                future.release()  # now: results of many chunks may be large
         finally:
             release([shared, *futures])
 

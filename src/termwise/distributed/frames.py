@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from termwise.distributed.cluster import release
-from termwise.encode.encoded import encode_rows
-from termwise.encode.encoder import Encoder
-from termwise.encode.scale import Standardise
 from termwise.errors import SchemaError, TableError
-from termwise.inference.blocks import ArrayChunk
-from termwise.inference.source import Look
-from termwise.inference.workers import Workers
-from termwise.table import Chunk, Values
+from termwise.table import Chunk
 from termwise.table.arrow import Content, content_of, joint_content, pyarrow
 from termwise.table.names import quoted
 
@@ -36,52 +29,25 @@ def is_dask(data: Any) -> bool:
     return type(data).__module__.split(".")[0] in ("dask", "dask_expr")
 
 
-@dataclass(frozen=True, eq=False)
-class FrameSource:
-    """The partitions of a dataframe, each in the memory of some worker; Dask makes a lost one again."""
-
-    client: Any
-    chunks: Sequence[Any]
-    about: Sequence[Chunk]
-    workers: Workers
-
-    @classmethod
-    def of(cls, frame: Any, client: Any, workers: Workers) -> FrameSource:
-        """The partitions that have rows."""
-        if not any(kind.__name__ == "DataFrame" for kind in type(frame).__mro__):
-            raise TableError(
-                f"the data is a {type(frame).__name__} of Dask, expected a dataframe; give the dataframe "
-                "that it belongs to, or make one of it"
-            )
-        partitions = client.map(_as_arrow, client.compute(frame.to_delayed()), pure=False)
-        asked = client.map(_contents, partitions, pure=False)
-        try:
-            found = client.gather(asked)
-        finally:
-            release(asked)
-        filled = [number for number, (n_rows, _) in enumerate(found) if n_rows]
-        if not filled:
-            raise TableError("the dataframe has no rows; expected at least one row in one of its partitions")
-        names, contents = _agreed({number: found[number][1] for number in filled})
-        about = [Chunk(None, found[i][0], f"partition {i}", names, contents) for i in filled]
-        chunks = client.map(_with_rows, about, [partitions[i] for i in filled], pure=False)
-        return cls(client, chunks, about, workers)
-
-    def looks(self, positions: Sequence[Values]) -> Sequence[Any]:
-        """Futures of a look at each chunk."""
-        return self.client.map(Look, self.chunks, positions, pure=False)
-
-    def encoded(self, encoder: Encoder, target: str, scale: Standardise) -> Sequence[Any]:
-        """Futures of encoded chunks, held by the workers."""
-        encode = partial(_encoded, encoder=encoder, target=target, scale=scale)
-        return self.client.map(encode, self.chunks, pure=False)
-
-    def close(self) -> None:
-        """Nothing to do: what the workers hold goes with the futures."""
-
-
-def _encoded(chunk: Chunk, encoder: Encoder, target: str, scale: Standardise) -> ArrayChunk:
-    return ArrayChunk(*encode_rows(chunk.read((*encoder.schema.names, target)), encoder, target, scale))
+def partitions(frame: Any, client: Any) -> tuple[Sequence[Any], Sequence[Chunk]]:
+    """Futures of the partitions that have rows, as chunks, and what is known of them."""
+    if not any(kind.__name__ == "DataFrame" for kind in type(frame).__mro__):
+        raise TableError(
+            f"the data is a {type(frame).__name__} of Dask, expected a dataframe; give the dataframe "
+            "that it belongs to, or make one of it"
+        )
+    tables = client.map(_as_arrow, client.compute(frame.to_delayed()), pure=False)
+    asked = client.map(_contents, tables, pure=False)
+    try:
+        found = client.gather(asked)
+    finally:
+        release(asked)
+    filled = [number for number, (n_rows, _) in enumerate(found) if n_rows]
+    if not filled:
+        raise TableError("the dataframe has no rows; expected at least one row in one of its partitions")
+    names, contents = _agreed({number: found[number][1] for number in filled})
+    about = [Chunk(None, found[i][0], f"partition {i}", names, contents) for i in filled]
+    return client.map(_with_rows, about, [tables[i] for i in filled], pure=False), about
 
 
 def _as_arrow(partition: Any) -> Any:

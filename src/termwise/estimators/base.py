@@ -112,11 +112,11 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         self._check_options()
         with opened(data, client, executor) as source:
             n_rows = sum(chunk.n_rows for chunk in source.about)
-            rng = np.random.default_rng(_seed(self.random_state))
             if self._asked().engine(n_rows) == "exact":
-                return self._fit_whole(source, target, rng)
+                return self._fit_whole(source, target)
+            rng = np.random.default_rng(_seed(self.random_state))
             options = self._asked().sparse_options(n_rows, source.workers)
-            check_sparse_memory(options.n_inducing)
+            check_sparse_memory(options, n_rows, len(source.about[0].names))
             known = know(source, target, self.categorical, rng)
             encoder, rows, y = known.encoder(flow=self._uses_flow(), unknown=self.unknown)
             _require_columns(encoder)
@@ -130,10 +130,10 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         self.columns_ = choices
         return self
 
-    def _fit_whole(self, source: Source, target: str, rng: np.random.Generator) -> Self:
+    def _fit_whole(self, source: Source, target: str) -> Self:
         """Read all rows and fit them in memory."""
-        known = know(source, target, self.categorical, rng)
-        return self.fit(known.sample, known.scale.inverse(known.sample_y))
+        known = know(source, target, self.categorical, np.random.default_rng(0))  # a sample of all rows
+        return self.fit(known.sample, known.sample_target)
 
     def _keep(self, found: Fit, encoder: Encoder, scale: Standardise) -> None:
         self.encoder_, self.posterior_, self.target_scale_ = encoder, found.posterior, scale

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from termwise.distributed.cluster import cluster_errors, cluster_workers, executor_errors
-from termwise.distributed.frames import FrameSource, is_dask
+from termwise.distributed.frames import is_dask, partitions
+from termwise.distributed.source import ClusterSource
 from termwise.encode.encoder import MOST_SINGLE_LEVELS, Encoder, fit_encoder
 from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TableError, TargetError, TermwiseWarning
 from termwise.inference.coarse import MOST_SAMPLED, Data
-from termwise.inference.source import FileSource, Question, Source, answer
+from termwise.inference.source import FileSource, Packed, Question, Source, answer
 from termwise.inference.workers import ExecutorWorkers, LocalWorkers, Workers
 from termwise.measures.base import Array
 from termwise.table import (
@@ -67,13 +68,16 @@ def _workers(executor: Any) -> Workers:
 
 def _source(data: Any, client: Any, workers: Workers) -> Source:
     if not is_dask(data):
-        return FileSource(open_dataset(data), workers)
+        files = open_dataset(data)
+        if client is None:
+            return FileSource(files, workers)
+        return ClusterSource(client, [Packed.of(chunk) for chunk in files], files, workers)
     if client is None:
         raise OptionError(
             "the data is of Dask, whose workers hold it; give their dask.distributed.Client as client, or "
             "write the data to Parquet and give the path"
         )
-    return FrameSource.of(data, client, workers)
+    return ClusterSource(client, *partitions(data, client), workers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +91,7 @@ class Known:
     schema: Schema
     scale: Standardise
     sample: Table
-    sample_y: Array
+    sample_target: Array
     shuffled: Values
 
     def encoder(self, *, flow: bool, unknown: str) -> tuple[Encoder, Array, Array]:
@@ -101,13 +105,15 @@ class Known:
         rows = rows if unseen is None else stacked([rows, unseen])
         encoder = fit_encoder(schema, rows, flow=flow, unknown=unknown)
         more = rows.n_rows - self.sample.n_rows
-        return encoder, encoder.transform(rows), np.concatenate([self.sample_y, np.zeros(more)])
+        y = self.scale.forward(self.sample_target)
+        return encoder, encoder.transform(rows), np.concatenate([y, np.zeros(more)])
 
     def data(self, source: Source, encoder: Encoder, target: str) -> Data:
         """All rows, encoded when they are read, and the encoded sample."""
         chunks = source.encoded(encoder, target, self.scale)
         X = encoder.transform(self.sample)[self.shuffled]
-        return Data(chunks, self.survey.n_rows, X, self.sample_y[self.shuffled])
+        y = self.scale.forward(self.sample_target)[self.shuffled]
+        return Data(chunks, self.survey.n_rows, X, y)
 
 
 def know(source: Source, target: str, categorical: Any, rng: np.random.Generator) -> Known:
@@ -120,8 +126,8 @@ def know(source: Source, target: str, categorical: Any, rng: np.random.Generator
     survey = reduce(add, (one for one, _, _ in found))
     schema = surveyed_schema(survey, categorical)
     sample = schema.check(stacked([table for _, table, _ in found if table is not None]))
-    sample_y = scale.forward(np.concatenate([y for _, _, y in found]))
-    return Known(survey, schema, scale, sample, sample_y, rng.permutation(sample.n_rows))
+    sample_target = np.concatenate([y for _, _, y in found])
+    return Known(survey, schema, scale, sample, sample_target, rng.permutation(sample.n_rows))
 
 
 def _scale(parts: Sequence[TargetSurvey], target: str) -> Standardise:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from termwise.errors import NotEnoughMemoryError, TableError
-from termwise.inference.coarse import Data, SparseOptions, fit_sparse
+from termwise.inference.blocks import KEPT_BYTES
+from termwise.inference.coarse import CANDIDATES, MOST_SAMPLED, Data, SparseOptions, fit_sparse
 from termwise.inference.fit import Fit, FitOptions, fit_exact
 from termwise.inference.levels import LevelColumn
 from termwise.inference.model import Model
 from termwise.inference.progress import Monitor
-from termwise.inference.workers import Workers
+from termwise.inference.workers import LocalWorkers, Workers
+from termwise.kernels.fused.run import cores
 from termwise.measures.base import Array
 
 EXACT_ROWS = 2000  # up to this many the exact engine is as fast as a sparse one that predicts as well
@@ -48,8 +50,9 @@ class Asked:
     def sparse_options(self, n_rows: int, workers: Workers | None = None) -> SparseOptions:
         """The search of the sparse engine; inducing rows by the number of rows if none is asked for."""
         count = self.n_inducing or int(np.clip(n_rows // 4, LEAST_INDUCING, MOST_INDUCING))
-        options = SparseOptions(min(count, n_rows), self.inducing, self.n_starts)
-        return options if workers is None else replace(options, workers=workers)
+        threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else cores()
+        chosen = LocalWorkers(threads) if workers is None else workers
+        return SparseOptions(min(count, n_rows), self.inducing, self.n_starts, threads, chosen)
 
 
 def learn(
@@ -61,7 +64,7 @@ def learn(
         _check_exact_memory(y.size)
         return fit_exact(model, X, y, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
     options = asked.sparse_options(y.size)
-    check_sparse_memory(options.n_inducing)
+    check_sparse_memory(options, *X.shape)
     return fit_sparse(model, Data.in_memory(X, y, rng, options.n_inducing), options, rng, monitor)
 
 
@@ -79,11 +82,14 @@ def check_level_memory(model: Model) -> None:
     _require(needed, f"a column of {largest} levels", "leave it out, or put rare levels together")
 
 
-def check_sparse_memory(n_inducing: int) -> None:
-    """Refuse more inducing rows than the machine can hold matrices of."""
-    # the kernel, its factor and root, the sums of the blocks under way, and the curvature
-    needed = 14 * 8 * n_inducing**2
-    _require(needed, f"n_inducing = {n_inducing}", "use a smaller n_inducing")
+def check_sparse_memory(options: SparseOptions, n_rows: int, n_columns: int) -> None:
+    """Refuse more inducing rows than the machine can hold matrices of, beside a sample of the rows."""
+    # the kernel of the candidates, or that of the inducing rows, its factor and root, the curvature and the
+    # sums of the blocks under way
+    matrices = max(CANDIDATES, 6 + 3 * options.threads) + 2
+    sampled = 2 * min(n_rows, MOST_SAMPLED) * (n_columns + 1)  # as cells, and encoded
+    needed = 8 * (matrices * options.n_inducing**2 + sampled) + KEPT_BYTES
+    _require(needed, f"n_inducing = {options.n_inducing}", "use a smaller n_inducing")
 
 
 def _require(needed: int, what: str, remedy: str) -> None:

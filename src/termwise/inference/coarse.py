@@ -63,7 +63,8 @@ class SparseOptions:
     n_inducing: int = 512
     inducing: str = "variance"
     n_starts: int = 2
-    workers: Workers = field(default_factory=LocalWorkers)
+    threads: int = field(default_factory=cores)  # of this process, for samples
+    workers: Workers = field(default_factory=LocalWorkers)  # for all rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +161,9 @@ class Stages:
         X, y = self.data.sample[:rows], self.data.sample_y[:rows]
         free = free_parameters(self.model) & ~self.model.late()
         effort = Effort(ROUGH, FIRST_STEPS, None, y.size, FIRST_STEP)
-        return self._ascend(ExactObjective(self.model, X, y, cores()), theta, free, effort, start)
+        return self._ascend(
+            ExactObjective(self.model, X, y, self.options.threads), theta, free, effort, start
+        )
 
     def go_on(self, before: Climb, size: int) -> Climb:
         """A sample of this size, from where the climb before has come to.
@@ -188,7 +191,7 @@ class Stages:
     def _objective(self, theta: Array, size: int) -> SparseObjective:
         Z = self._choose(theta, size, self._inducing_for(size))
         rows = ArrayChunk(self.data.sample[:size], self.data.sample_y[:size])
-        return SparseObjective(self.model, [rows], Z, LocalWorkers(), self.kept)
+        return SparseObjective(self.model, [rows], Z, LocalWorkers(self.options.threads), self.kept)
 
     def _inducing_for(self, size: int) -> int:
         # Samples are cheap: what is learned of them should not suffer when few inducing rows are asked for.

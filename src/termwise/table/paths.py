@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -44,6 +44,8 @@ def find_files(data: Any) -> tuple[DataFile, ...]:
 
 def _entries(data: Any) -> list[str]:
     listed = [data] if isinstance(data, (str, os.PathLike)) else data
+    if hasattr(data, "columns") or hasattr(data, "dtype") or isinstance(data, Mapping):
+        raise TableError(f"the data is a {type(data).__name__}, a table in memory; use fit(X, y) for it")
     if not isinstance(listed, Iterable):
         raise TableError(f"the data is a {type(data).__name__}; {_EXPECTED}")
     entries = list(listed)
