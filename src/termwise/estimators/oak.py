@@ -55,7 +55,8 @@ class OAKRegressor(AdditiveRegressor):
     random_state : int, RandomState or None
         None is a fixed seed: the same table gives the same model.
     n_jobs : int or None
-        Starts of the exact engine that run side by side; None chooses by the size of the table.
+        Starts of the exact engine that run side by side, or threads of the sparse engine; None chooses by
+        the size of the table.
     """
 
     def __init__(
