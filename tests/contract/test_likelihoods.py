@@ -86,7 +86,10 @@ def test_expectations_are_those_of_adaptive_quadrature(name, variance):
     found = likelihood.expected(y, LATENT, np.full(3, variance))
     for i in range(3):
         exact = expectation(scalar(likelihood.log_density, y[i]), LATENT[i], variance)
-        assert found.value[i] == pytest.approx(exact, abs=1e-8)
+        if likelihood.log_concave:
+            assert found.value[i] == pytest.approx(exact, abs=1e-8)
+        else:  # a bound from below, which touches where f is known
+            assert exact - variance <= found.value[i] <= exact + 1e-8
 
 
 @every

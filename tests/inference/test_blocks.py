@@ -3,7 +3,7 @@
 import pickle
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import reduce
 from itertools import pairwise
 from multiprocessing import get_context
@@ -17,7 +17,6 @@ from termwise.inference import blocks
 from termwise.inference.blocks import (
     BLOCK_ROWS,
     ArrayChunk,
-    Kept,
     Pull,
     Push,
     Setting,
@@ -86,27 +85,6 @@ def test_statistics_are_the_sums_of_the_formulas():
     assert found.own == pytest.approx(own.sum(), rel=1e-9)
     np.testing.assert_allclose(found.outer, np.triu(A.T @ np.diag(w) @ A), rtol=0, atol=1e-8)
     np.testing.assert_allclose(found.linear, A.T @ (w * y), rtol=0, atol=1e-8)
-
-
-@pytest.mark.parametrize("room", [2**28, 5000, 1])
-@pytest.mark.parametrize("late", [True, False])
-def test_what_is_kept_for_the_way_back_changes_no_bit(room, late, monkeypatch):
-    push, X, y, _ = problem()
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(blocks, "KEPT_BYTES", room)
-    chunk, kept = ArrayChunk(X, y), Kept()
-    sums, reached = statistics(chunk, push), adjoint(chunk, pull_of(push, late=late))
-    for _ in range(2):
-        keeping = replace(push, setting=replace(push.setting, kept=kept.emptied(late=late)))
-        assert_bitwise(statistics(chunk, keeping, threads=2), sums)
-        assert_bitwise(adjoint(chunk, pull_of(keeping, late=late), threads=2), reached)
-
-
-def test_what_is_kept_stays_where_it_is():
-    push, X, y, _ = problem()
-    setting = replace(push.setting, kept=Kept())
-    statistics(ArrayChunk(X, y), replace(push, setting=setting))
-    assert pickle.loads(pickle.dumps(setting)).kept is None
 
 
 @pytest.mark.parametrize("function", [statistics, adjoint])

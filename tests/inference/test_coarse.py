@@ -173,7 +173,8 @@ def test_the_same_seed_gives_the_same_fit(fitted):
 
 def test_the_number_of_threads_does_not_matter_at_all(fitted):
     found, _, X, y, _ = fitted
-    assert_same(fit(X, y, workers=LocalWorkers(3)), found)
+    assert_same(fit(X, y, workers=LocalWorkers(3), threads=3), found)
+    assert_same(fit(X, y, threads=1), found)
 
 
 @pytest.mark.parametrize("inducing", ["greedy", "kmeans++"])
@@ -250,11 +251,11 @@ def test_effects_are_found_among_many_columns(monkeypatch):
 def test_an_order_that_few_rows_have_turned_off_comes_back(monkeypatch):
     begin = Stages.begin
 
-    def without_pairs(stages, theta, start):
-        climb = begin(stages, theta, start)
+    def without_pairs(stages, starts):
+        climb = begin(stages, starts)[0]
         off = climb.theta.copy()
         off[-2] = stages.model.bounds()[-2][0]
-        return replace(climb, theta=off)
+        return [replace(climb, theta=off)]
 
     monkeypatch.setattr(Stages, "begin", without_pairs)
     monkeypatch.setattr(coarse, "FIRST_ROWS", 1000)
@@ -269,7 +270,7 @@ def test_revived_orders_have_their_share_of_the_start_and_the_rest_is_left():
     model = model_of(table()[0])
     start = model.start(np.ones(3), 0.1)
     low = start - 9.0
-    revived = model.revived(low, 0.01)
+    revived = model.revived(low, 0.01, 1.0)
     np.testing.assert_allclose(revived[-4:-1], start[-4:-1] + np.log(0.01))
     np.testing.assert_array_equal(np.delete(revived, [-4, -3, -2]), np.delete(low, [-4, -3, -2]))
-    np.testing.assert_array_equal(model.revived(start, 0.01), start)
+    np.testing.assert_array_equal(model.revived(start, 0.01, 1.0), start)

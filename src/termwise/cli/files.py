@@ -17,20 +17,25 @@ if TYPE_CHECKING:
     from termwise.table import Table
 
 PARQUET = (".parquet", ".pq")
-CSV = (".csv", ".csv.gz", ".tsv", ".txt")
+TEXT = (".csv", ".tsv", ".txt")
 
 
 def is_dataset(paths: Sequence[str]) -> bool:
     """Whether it is Parquet, read in pieces: files by their suffix, folders, patterns, several files."""
     first = paths[0]
-    text = [path for path in paths if path == "-" or path.lower().endswith(CSV)]
-    if len(paths) > 1 and text:
+    if len(paths) > 1:
+        _refuse_text(paths)
+    is_pattern = glob.has_magic(first) and not os.path.exists(first)
+    return len(paths) > 1 or first.lower().endswith(PARQUET) or os.path.isdir(first) or is_pattern
+
+
+def _refuse_text(paths: Sequence[str]) -> None:
+    text = [path for path in paths if path == "-" or path.lower().removesuffix(".gz").endswith(TEXT)]
+    if text:
         raise OptionError(
             f"{text[0]!r} is one of several tables, and only Parquet can be read in several pieces; put the "
             "CSV files together, or write them as Parquet"
         )
-    is_pattern = glob.has_magic(first) and not os.path.exists(first)
-    return len(paths) > 1 or first.lower().endswith(PARQUET) or os.path.isdir(first) or is_pattern
 
 
 def read_one(paths: Sequence[str]) -> Table:

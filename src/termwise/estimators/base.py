@@ -122,7 +122,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
             _require_columns(encoder)
             columns, choices = plan_columns(encoder, rows, y, self._plan(encoder))
             model = Model(columns, self._orders(len(columns)))
-            check_level_memory(model)
+            check_level_memory(model, options.threads)
             found = fit_sparse(
                 model, known.data(source, encoder, target), options, rng, monitor_for(self.progress)
             )
@@ -132,7 +132,8 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
 
     def _fit_whole(self, source: Source, target: str) -> Self:
         """Read all rows and fit them in memory."""
-        known = know(source, target, self.categorical, np.random.default_rng(0))  # a sample of all rows
+        # So few rows that the sample has all of them, whatever the seed.
+        known = know(source, target, self.categorical, np.random.default_rng(0))
         return self.fit(known.sample, known.sample_target)
 
     def _keep(self, found: Fit, encoder: Encoder, scale: Standardise) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from termwise.errors import NotEnoughMemoryError, TableError
-from termwise.inference.blocks import KEPT_BYTES
 from termwise.inference.coarse import CANDIDATES, MOST_SAMPLED, Data, SparseOptions, fit_sparse
 from termwise.inference.fit import Fit, FitOptions, fit_exact
+from termwise.inference.kept import KEPT_BYTES
 from termwise.inference.levels import LevelColumn
 from termwise.inference.model import Model
 from termwise.inference.progress import Monitor
@@ -47,11 +47,17 @@ class Asked:
             )
         return chosen
 
+    @property
+    def threads(self) -> int:
+        """The threads of this process that may work on rows."""
+        return self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else cores()
+
     def sparse_options(self, n_rows: int, workers: Workers | None = None) -> SparseOptions:
         """The search of the sparse engine; inducing rows by the number of rows if none is asked for."""
         count = self.n_inducing or int(np.clip(n_rows // 4, LEAST_INDUCING, MOST_INDUCING))
-        threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else cores()
-        chosen = LocalWorkers(threads) if workers is None else workers
+        threads = self.threads
+        elsewhere = workers is not None and not isinstance(workers, LocalWorkers)
+        chosen = workers if elsewhere and workers is not None else LocalWorkers(threads)
         return SparseOptions(min(count, n_rows), self.inducing, self.n_starts, threads, chosen)
 
 
@@ -59,7 +65,7 @@ def learn(
     model: Model, X: Array, y: Array, asked: Asked, rng: np.random.Generator, monitor: Monitor | None
 ) -> Fit:
     """Fit a table in memory by the engine that is asked for or that suits its rows."""
-    check_level_memory(model)
+    check_level_memory(model, asked.threads)
     if asked.engine(y.size) == "exact":
         _check_exact_memory(y.size)
         return fit_exact(model, X, y, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
@@ -73,22 +79,24 @@ def _check_exact_memory(n: int) -> None:
     _require(3 * 8 * n**2, f"exact inference of {n} rows", "use inference='sparse'")
 
 
-def check_level_memory(model: Model) -> None:
-    """Refuse columns of so many levels that the machine cannot hold the kernel between them."""
-    largest = max(
-        (len(c.measure.probabilities) for c in model.columns if isinstance(c, LevelColumn)), default=0
-    )
-    needed = LEVEL_TABLES * 8 * largest**2
-    _require(needed, f"a column of {largest} levels", "leave it out, or put rare levels together")
+def check_level_memory(model: Model, threads: int) -> None:
+    """Refuse columns of so many levels that the machine cannot hold the kernels between them."""
+    sizes = [len(c.measure.probabilities) + 1 for c in model.columns if isinstance(c, LevelColumn)]
+    largest = max(sizes, default=0)
+    # all as large as the largest, with their gradients, also those of the blocks under way
+    needed = 8 * len(sizes) * largest**2 * (LEVEL_TABLES + 3 * threads)
+    _require(needed, f"a column of {largest - 1} levels", "leave it out, or put rare levels together")
 
 
 def check_sparse_memory(options: SparseOptions, n_rows: int, n_columns: int) -> None:
     """Refuse more inducing rows than the machine can hold matrices of, beside a sample of the rows."""
-    # the kernel of the candidates, or that of the inducing rows, its factor and root, the curvature and the
+    sampled = 8 * 2 * min(n_rows, MOST_SAMPLED) * (n_columns + 1)  # as cells, and encoded
+    needed = sampled + KEPT_BYTES
+    _require(needed, f"sparse inference of {n_columns} columns", "leave columns out")
+    # the kernel of the candidates; or that of the inducing rows, its factor and root, the curvature and the
     # sums of the blocks under way
     matrices = max(CANDIDATES, 6 + 3 * options.threads) + 2
-    sampled = 2 * min(n_rows, MOST_SAMPLED) * (n_columns + 1)  # as cells, and encoded
-    needed = 8 * (matrices * options.n_inducing**2 + sampled) + KEPT_BYTES
+    needed += 8 * matrices * options.n_inducing**2
     _require(needed, f"n_inducing = {options.n_inducing}", "use a smaller n_inducing")
 
 

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from termwise.inference.bound import Sums
+from termwise.inference.kept import Block, Kept
 from termwise.inference.model import Common, Layout, Model
 from termwise.inference.summed import Summed
 from termwise.kernels.fused import run
@@ -26,7 +27,6 @@ from termwise.linalg.in_place import multiply_by_upper, upper_square
 from termwise.measures.base import Array
 
 BLOCK_ROWS = 1024
-KEPT_BYTES = 2**27  # of what the sums have laid out, kept for the way back
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -52,57 +52,6 @@ class ArrayChunk:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """Some rows of a chunk; `key` tells them from all others that this process works on."""
-
-    X: Array
-    y: Array
-    key: tuple[int, int]
-
-
-class Kept:
-    """Rows as the sums have laid them out, for the way back, which begins with the same; within one process.
-
-    Of the first rows only: memory must not grow with all of them. It is used again at every evaluation.
-    """
-
-    def __init__(self) -> None:
-        self.late = True
-        self._layouts: dict[tuple[int, int], tuple[Layout, Array]] = {}
-        self._free: list[Array] = []
-        self._room = KEPT_BYTES
-
-    def emptied(self, *, late: bool) -> Kept:
-        """The same for the next evaluation, with tangents of late parameters only if they are wanted."""
-        self.late = late
-        self._free += [memory for _, memory in self._layouts.values()]
-        self._layouts.clear()
-        return self
-
-    def has_room(self) -> bool:
-        """Whether there is room for one more; threads that ask at the same time may overdraw a little."""
-        return self._room > 0 or len(self._free) > 0
-
-    def keep(self, block: Block, layout: Layout) -> None:
-        """Keep the layout of a block."""
-        try:
-            memory = self._free.pop()
-        except IndexError:
-            memory = np.empty(0)
-        if memory.size < layout.size:
-            self._room -= 8 * (layout.size - memory.size)
-            memory = np.empty(layout.size)
-        self._layouts[block.key] = layout.copied_to(memory), memory
-
-    def take(self, block: Block) -> Layout | None:
-        """The layout of a block, if it was kept; its memory is free again when the next evaluation begins."""
-        layout, memory = self._layouts.pop(block.key, (None, None))
-        if memory is not None:
-            self._free.append(memory)
-        return layout
-
-
-@dataclass(frozen=True, eq=False)
 class Setting:
     """What rows are seen through: the model at one vector, and the inducing rows."""
 
@@ -124,6 +73,11 @@ class Setting:
     def variances(self) -> Array:
         """The order variances."""
         return self.model.orders.variances(self.model.order_parameters(self.theta))[0]
+
+    @property
+    def noise(self) -> float:
+        """That of rows whose cells are all known."""
+        return float(np.exp(self.theta[-1]))
 
     @cached_property
     def weights(self) -> run.Weights:
@@ -183,16 +137,6 @@ class _Own:
     layout: Layout
     setting: Setting
 
-    @property
-    def variances(self) -> Array:
-        """The order variances."""
-        return self.setting.variances
-
-    @property
-    def noise(self) -> float:
-        """That of all rows, whose cells are known."""
-        return float(np.exp(self.setting.theta[-1]))
-
     @cached_property
     def some_missing(self) -> bool:
         """Whether any cell of these rows is missing; if not, all rows have the same noise."""
@@ -211,21 +155,23 @@ class _Own:
     def precision(self) -> Array:
         """w_n = 1 / (noise + lost variance)."""
         if not self.some_missing:
-            return np.full(self.layout.cells.shape[1], 1.0 / self.noise)
-        return 1.0 / (self.noise + self._sum(self.layout.own_kernel) - self.variance)
+            return np.full(self.layout.cells.shape[1], 1.0 / self.setting.noise)
+        return 1.0 / (self.setting.noise + self._sum(self.layout.own_kernel) - self.variance)
 
     def _sum(self, z: Array) -> Array:
-        e = np.empty((self.variances.size, z.shape[1]))
+        e = np.empty((self.setting.variances.size, z.shape[1]))
         symmetric_polynomials(z, e)
-        value: Array = self.variances @ e
+        value: Array = self.setting.variances @ e
         return value
 
     def adjoint(self, by_variance: Array, by_lost: Array) -> tuple[Array, Array]:
         """Gradients for the order variances and for z_d(x_n, x_n)."""
         if not self.some_missing:
-            return symmetric_polynomials_adjoint(self.layout.own_kernel, self.variances, by_variance)
-        kept_s, kept_z = symmetric_polynomials_adjoint(self._kept, self.variances, by_variance - by_lost)
-        all_s, all_z = symmetric_polynomials_adjoint(self.layout.own_kernel, self.variances, by_lost)
+            return symmetric_polynomials_adjoint(self.layout.own_kernel, self.setting.variances, by_variance)
+        kept_s, kept_z = symmetric_polynomials_adjoint(
+            self._kept, self.setting.variances, by_variance - by_lost
+        )
+        all_s, all_z = symmetric_polynomials_adjoint(self.layout.own_kernel, self.setting.variances, by_lost)
         return kept_s + all_s, np.where(self.layout.missing, 0.0, kept_z) + all_z
 
 
@@ -245,7 +191,7 @@ def _layout_for_sums(block: Block, setting: Setting) -> Layout:
 
 def _layout_for_adjoint(block: Block, pull: Pull) -> Layout:
     kept = pull.setting.kept
-    found = None if kept is None else kept.take(block)
+    found = None if kept is None else kept.take(block, late=pull.late)
     return _layout(block, pull.setting, late=pull.late) if found is None else found
 
 
@@ -268,7 +214,7 @@ def _block_sums(block: Block, push: Push) -> Sums:
     multiply_by_upper(A, push.root)
     w = own.precision
     if own.some_missing:
-        A *= np.sqrt(w * own.noise)[:, None]
+        A *= np.sqrt(w * setting.noise)[:, None]
     residual = float(w @ own.variance) - float(np.vdot(A, A))
     value = float(np.sum(np.log(w))) - float(w @ y**2) - residual
     return Sums(y.size, value, upper_square(A), (np.sqrt(w) * y) @ A)
@@ -280,7 +226,7 @@ def _block_adjoint(block: Block, pull: Pull) -> Reached:
     K, G = _workspace(y.size, len(setting.inducing))
     run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=K)
     np.matmul(K, pull.quadratic, out=G)
-    w, noise, fitted = own.precision, own.noise, K @ pull.linear
+    w, noise, fitted = own.precision, setting.noise, K @ pull.linear
     # Half of k_n' P k_n of each row, or of all together where all have the same noise.
     bent = 0.5 * noise * (np.einsum("ij,ij->i", K, G) if own.some_missing else np.vdot(K, G) / y.size)
     by_noise = -(w**2) * (0.5 * (1.0 / w - y**2 - own.variance) + bent + y * fitted)
@@ -298,7 +244,7 @@ def _total(chunk: Chunk, function: Callable[[Block], T], threads: int) -> T:
     """The sum of a function over the blocks of a chunk, in their order."""
     X, y = chunk.read()
     cuts = [slice(start, start + BLOCK_ROWS) for start in range(0, y.size, BLOCK_ROWS)]
-    blocks = [Block(X[cut], y[cut], (id(chunk), cut.start)) for cut in cuts]
+    blocks = [Block(X[cut], y[cut], chunk, cut.start) for cut in cuts]
     return reduce(add, in_order(function, blocks, threads))
 
 

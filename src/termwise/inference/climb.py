@@ -52,7 +52,7 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """Where a search has come to; `widths` are in proportion to the sd of what was free."""
+    """Where a search has come to; `widths` are about proportional to the sd of parameters, where it moved."""
 
     theta: Array
     objective: float

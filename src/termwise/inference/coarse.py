@@ -7,14 +7,15 @@ kernel that the stage before has learned.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from termwise.errors import NumericalError
-from termwise.inference.blocks import ArrayChunk, Chunk, Kept
+from termwise.inference.blocks import ArrayChunk, Chunk
 from termwise.inference.climb import (
     WORST,
     Climb,
@@ -28,6 +29,7 @@ from termwise.inference.climb import (
 from termwise.inference.exact import ExactObjective
 from termwise.inference.fit import Fit
 from termwise.inference.inducing import choose_rows
+from termwise.inference.kept import Kept
 from termwise.inference.model import Model
 from termwise.inference.moving import move_rows
 from termwise.inference.progress import Clock, Forecast, Monitor, Progress
@@ -97,7 +99,7 @@ def fit_sparse(
     stages = Stages(model, data, options, choosing, monitor)
     # Threads share out blocks of rows; more of them inside BLAS would only be in each other's way.
     with one_blas_thread():
-        climbs = [stages.begin(theta, start) for start, theta in enumerate(starts)]
+        climbs = stages.begin(starts)
         best = max(climbs, key=lambda one: one.objective)
         if best.objective <= -WORST:
             raise NumericalError(
@@ -145,43 +147,50 @@ class Stages:
         self.model, self.data, self.options = model, data, options
         self.rng, self.monitor = rng, monitor
         self.clock, self.evaluations, self.kept = Clock(), 0, Kept()
+        self.lock = threading.Lock()  # starts report side by side
         self.sizes = _sizes(data)
-        samples = [*[self.sizes[0]] * options.n_starts, *self.sizes]
         ends = 2 if options.inducing == "optimised" else 1
+        begin = options.n_starts * self._exact_work() / min(options.n_starts, options.threads)
+        samples = [(self._work(n), EXPECTED) for n in self.sizes]
         last = (self._work(data.n_rows), 1 + _last_steps(data.n_rows))
-        self.forecast = Forecast([*((self._work(n), EXPECTED) for n in samples), *[last] * ends], self.clock)
+        self.forecast = Forecast([(begin, EXPECTED), *samples, *[last] * ends], self.clock)
 
-    def begin(self, theta: Array, start: int) -> Climb:
-        """One start on few rows, exactly, over the parameters that settle first.
+    def begin(self, starts: Sequence[Array]) -> list[Climb]:
+        """Every start on few rows, exactly, over the parameters that settle first; side by side.
 
         With many columns and few inducing rows the bound is best where columns are turned off, and a climb
         that begins there does not find back.
         """
-        rows = min(EXACT_ROWS, self.sizes[0])
-        X, y = self.data.sample[:rows], self.data.sample_y[:rows]
+        self.forecast.next_stage()
+        X, y = self.data.sample[: self._exact_rows], self.data.sample_y[: self._exact_rows]
         free = free_parameters(self.model) & ~self.model.late()
         effort = Effort(ROUGH, FIRST_STEPS, None, y.size, FIRST_STEP)
-        return self._ascend(
-            ExactObjective(self.model, X, y, self.options.threads), theta, free, effort, start
-        )
+
+        def climb(start: int) -> Climb:
+            # By one thread each, so that their number changes no bit.
+            objective = ExactObjective(self.model, X, y, threads=1)
+            return ascend(objective, starts[start], free, effort, self._watch(y.size, start))
+
+        with ThreadPoolExecutor(self.options.threads, thread_name_prefix="termwise-starts") as pool:
+            return list(pool.map(climb, range(len(starts))))
 
     def go_on(self, before: Climb, size: int) -> Climb:
         """A sample of this size, from where the climb before has come to.
 
         Orders that few rows had no use for are given another chance: at no variance there is no slope either.
         """
-        before = replace(before, theta=self.model.revived(before.theta, LEAST_SHARE))
+        before = replace(before, theta=self.model.revived(before.theta, LEAST_SHARE, FIRST_LENGTHSCALE))
         objective = self._objective(before.theta, size)
         steps = FIRST_STEPS if size == self.sizes[0] else MIDDLE_STEPS
         effort = Effort(MIDDLE, steps, before.widths, size, FIRST_STEP)
-        return self._ascend(objective, before.theta, free_parameters(self.model), effort)
+        return self._ascend(objective, before.theta, effort)
 
     def finish(self, before: Climb) -> tuple[SparseObjective, Climb]:
         """The last steps, on all rows."""
         Z = self._choose(before.theta, len(self.data.sample), self.options.n_inducing)
         objective = SparseObjective(self.model, self.data.chunks, Z, self.options.workers, self.kept)
         effort = Effort(FINE, _last_steps(self.data.n_rows), before.widths, self.data.n_rows, FIRST_STEP)
-        best = self._ascend(objective, before.theta, free_parameters(self.model), effort)
+        best = self._ascend(objective, before.theta, effort)
         if self.options.inducing != "optimised":
             return objective, best
         self.forecast.next_stage()
@@ -201,27 +210,29 @@ class Stages:
         candidates = self.data.sample[: min(size, CANDIDATES * count)]
         return choose_rows(self.options.inducing, self.model, theta, candidates, count, self.rng)
 
+    @property
+    def _exact_rows(self) -> int:
+        return min(EXACT_ROWS, self.sizes[0])
+
+    def _exact_work(self) -> float:
+        rows = self._exact_rows
+        return rows**2 * (rows + LOOPS * len(self.model.columns))
+
     def _work(self, rows: int) -> float:
         inducing = self._inducing_for(rows)
         return rows * inducing * (inducing + LOOPS * len(self.model.columns))
 
-    def _ascend(
-        self,
-        objective: Objective,
-        theta: Array,
-        free: NDArray[np.bool_],
-        effort: Effort,
-        start: int = 0,
-    ) -> Climb:
+    def _ascend(self, objective: Objective, theta: Array, effort: Effort) -> Climb:
         self.forecast.next_stage()
-        return ascend(objective, theta, free, effort, self._watch(int(effort.per), start))
+        return ascend(objective, theta, free_parameters(self.model), effort, self._watch(int(effort.per), 0))
 
     def _watch(self, rows: int, start: int) -> Watch:
         def watch(evaluations: int, value: float) -> None:
-            self.evaluations += 1
-            left = self.forecast.remaining()
-            if self.monitor is not None:
-                self.monitor(Progress(start, self.evaluations, value, self.clock(), rows, left))
+            with self.lock:
+                self.evaluations += 1
+                left = self.forecast.remaining()
+                if self.monitor is not None:
+                    self.monitor(Progress(start, self.evaluations, value, self.clock(), rows, left))
 
         return watch
 

@@ -75,7 +75,7 @@ class TrainableColumn(ABC):
     def state(self, theta: Array, x: Array, *, late: bool = True, like: State | None = None) -> State:
         """Evaluate the cells x at the parameters; tangents of late ones only if they are wanted.
 
-        `like` is the state of other cells at the same parameters, so that costly parts need not be repeated.
+        `like` is the state of other cells at the same parameters, whose table need not be made again.
         """
 
     @abstractmethod

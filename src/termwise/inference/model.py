@@ -67,9 +67,9 @@ class Model:
         symmetric_polynomials(z, e)
         return np.concatenate([*columns, self.orders.start(e[:, 0]), [np.log(noise)]])
 
-    def revived(self, theta: Array, share: float) -> Array:
-        """The vector with every order at least this share of its start, where all are alike."""
-        lengthscales = np.ones(len(self.columns))
+    def revived(self, theta: Array, share: float, lengthscale: float) -> Array:
+        """The vector with what the orders have at least this share of their start at a lengthscale."""
+        lengthscales = np.full(len(self.columns), lengthscale)
         orders = slice(self._n_column_parameters, -1)
         raised = theta.copy()
         raised[orders] = np.maximum(theta[orders], self.start(lengthscales, 1.0)[orders] + np.log(share))

@@ -9,8 +9,9 @@ from operator import add
 
 import numpy as np
 
-from termwise.inference.blocks import Chunk, Kept, Pull, Push, Reached, Setting, adjoint, statistics
+from termwise.inference.blocks import Chunk, Pull, Push, Reached, Setting, adjoint, statistics
 from termwise.inference.bound import Bound, Sums
+from termwise.inference.kept import Kept
 from termwise.inference.model import Model
 from termwise.inference.workers import Workers
 from termwise.kernels.fused import run
@@ -46,8 +47,9 @@ class SparseObjective:
     def value_and_gradients(self, theta: Array, *, late: bool = True) -> tuple[float, Array, run.Rows]:
         """The same, and the gradient for what the loops read of the inducing rows."""
         self.evaluations += 1
-        push, bound = self._bound(Setting(self.model, theta, self.inducing, self.kept.emptied(late=late)))
-        noise, root = float(np.exp(theta[-1])), push.root
+        self.kept.begin(late=late)
+        push, bound = self._bound(Setting(self.model, theta, self.inducing, self.kept))
+        noise, root = push.setting.noise, push.root
         pull = Pull(push.setting, root @ bound.curvature @ root.T, np.sqrt(noise) * (root @ bound.mean), late)
         reached: Reached = reduce(add, self.workers.map(adjoint, self.chunks, pull))
         columns, by_variance, by_rows = _through_inducing(push, bound, reached, noise)
@@ -64,7 +66,7 @@ class SparseObjective:
     def posterior(self, theta: Array) -> Solution:
         """What is known at theta, with the inducing rows as centres."""
         push, bound = self._bound(Setting(self.model, theta, self.inducing))
-        noise = float(np.exp(theta[-1]))
+        noise = push.setting.noise
         root, taken = np.sqrt(noise) * push.root, bound.shrinkage_root()
         Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)
         posterior = Posterior(kernel, Z, root @ bound.mean, root @ taken, noise)
@@ -92,7 +94,7 @@ def _push(setting: Setting) -> tuple[Push, float]:
         out.reshape(-1)[:: len(K) + 1] += jitter
 
     factor = factorise(np.empty(K.shape), fill)
-    root = factor.inverse_root() * float(np.exp(-0.5 * setting.theta[-1]))
+    root = np.ascontiguousarray(factor.inverse_root()) / np.sqrt(setting.noise)
     return Push(setting, root), jitter + factor.jitter
 
 

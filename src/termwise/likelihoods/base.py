@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class Tilted:
 
 class Likelihood(ABC):
     """log p(y | f) of every row, y being a number; with parameters of its own if it has any."""
+
+    log_concave: ClassVar[bool] = True  # in f: then every rule for sites finds precisions above zero
 
     @abstractmethod
     def log_density(self, y: Array, f: Array) -> Array:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from termwise.likelihoods.base import Likelihood
+from termwise.likelihoods.base import Expected, Likelihood
 from termwise.measures.base import Array
 
 LOG_SCALES = (float(np.log(1e-3)), float(np.log(10.0)))  # in sd of the target
@@ -20,6 +21,7 @@ class Student(Likelihood):
 
     scale: float = 0.3
     degrees: float = 4.0
+    log_concave: ClassVar[bool] = False
 
     @property
     def parameters(self) -> Array:
@@ -37,11 +39,27 @@ class Student(Likelihood):
 
     def log_density(self, y: Array, f: Array) -> Array:
         """log p(y | f)."""
+        return self._by_square(((y - f) / self.scale) ** 2)
+
+    def _by_square(self, square: Array) -> Array:
         nu = self.degrees
         constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi)
-        square = ((y - f) / self.scale) ** 2
         value: Array = constant - np.log(self.scale) - 0.5 * (nu + 1.0) * np.log1p(square / nu)
         return value
+
+    def expected(self, y: Array, mean: Array, variance: Array) -> Expected:
+        """A bound from below, in closed form, whose sites are all positive.
+
+        Student's t is a mixture of normals over their precision; the bound is that of a posterior in which
+        the precision of a row and f are independent. It has the expected square in the place of the square.
+        """
+        square = ((y - mean) ** 2 + variance) / self.scale**2
+        tau = (self.degrees + 1.0) / (self.scale**2 * (self.degrees + square))
+        return Expected(self._by_square(square), tau * (y - mean), -0.5 * tau)
+
+    def expected_by_parameters(self, y: Array, mean: Array, variance: Array) -> Array:
+        """The derivatives of the bound."""
+        return self._parameters_by_square(((y - mean) ** 2 + variance) / self.scale**2)
 
     def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
         """The first three derivatives for f."""
@@ -55,8 +73,10 @@ class Student(Likelihood):
 
     def by_parameters(self, y: Array, f: Array) -> Array:
         """For the log scale and the log degrees of freedom."""
+        return self._parameters_by_square(((y - f) / self.scale) ** 2)
+
+    def _parameters_by_square(self, square: Array) -> Array:
         nu = self.degrees
-        square = ((y - f) / self.scale) ** 2
         pull = (nu + 1.0) * square / (nu + square)
         psi = digamma(0.5 * (nu + 1.0)) - digamma(0.5 * nu)
         by_degrees = 0.5 * (nu * (psi - np.log1p(square / nu)) - 1.0 + pull)

@@ -34,6 +34,7 @@ def _routine(module: Any, name: str, form: tuple[Any, ...]) -> Any:
     signature, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     signature.restype, signature.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    assert b"int *" in signature(capsule), f"this SciPy's {name} takes other integers than expected"
     # A call through ctypes releases the GIL.
     return ctypes.CFUNCTYPE(None, *form)(pointer(capsule, signature(capsule)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,16 @@ from threadpoolctl import threadpool_limits
 _lock = threading.Lock()
 _inside = 0  # how many are in need of it now
 _limit: threadpool_limits | None = None
+
+
+def _forget() -> None:
+    """In a child of fork no other thread is left that could leave, or give back the lock."""
+    global _lock, _inside, _limit
+    _lock, _inside, _limit = threading.Lock(), 0, None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 @contextmanager

@@ -1,0 +1,77 @@
+"""Rows as the sums over them have laid them out, kept for the way back over the same rows."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from termwise.inference.model import Layout
+from termwise.measures.base import Array
+
+KEPT_BYTES = 2**27
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of a chunk, from `start` on."""
+
+    X: Array
+    y: Array
+    chunk: Any
+    start: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Tells it from all blocks of chunks that live at the same time."""
+        return id(self.chunk), self.start
+
+
+class Kept:
+    """Layouts of the first rows, within one process: memory must not grow with all of them.
+
+    An evaluation begins, then come all sums, then the way back. The memory is used again at the next.
+    """
+
+    def __init__(self) -> None:
+        self.late = True
+        self._layouts: dict[tuple[int, int], tuple[Block, Layout]] = {}  # the block holds its chunk alive
+        self._used: list[Array] = []
+        self._free: list[Array] = []
+        self._room = KEPT_BYTES
+        self._lock = threading.Lock()
+
+    def begin(self, *, late: bool) -> None:
+        """Forget the evaluation before; tangents of late parameters only if they are wanted."""
+        self.late = late
+        self._layouts.clear()
+        self._free += self._used
+        self._used.clear()
+
+    def has_room(self) -> bool:
+        """Whether there may be room for one more."""
+        return self._room > 0 or bool(self._free)
+
+    def keep(self, block: Block, layout: Layout) -> None:
+        """Keep the layout of a block, if there is room."""
+        with self._lock:
+            memory = self._memory(layout.size)
+        if memory is not None:
+            self._layouts[block.key] = block, layout.copied_to(memory)
+
+    def _memory(self, size: int) -> Array | None:
+        fitting = next((i for i, memory in enumerate(self._free) if memory.size >= size), None)
+        if fitting is None and self._room < 8 * size:
+            return None
+        memory = np.empty(size) if fitting is None else self._free.pop(fitting)
+        self._room -= 8 * size if fitting is None else 0
+        self._used.append(memory)
+        return memory
+
+    def take(self, block: Block, *, late: bool) -> Layout | None:
+        """The layout of a block, if it was kept."""
+        assert late == self.late, "the way back wants other tangents than the evaluation began with"
+        _, layout = self._layouts.pop(block.key, (None, None))
+        return layout

@@ -1,0 +1,202 @@
+"""Sites come to rest where a generic optimiser, quadrature or plain regression say they should."""
+
+import numpy as np
+import pytest
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+from termwise.inference.latent import Conditioned, Sites
+from termwise.inference.sites import RULES, settle
+from termwise.likelihoods import Gaussian, Logit, Poisson, Probit, Student
+from termwise.likelihoods.observed import Observed
+
+every_rule = pytest.mark.parametrize("rule", RULES)
+
+
+def kernel(n, seed=0, scale=2.0):
+    x = np.sort(np.random.default_rng(seed).uniform(-2.0, 2.0, n))
+    return scale * np.exp(-0.5 * (x[:, None] - x) ** 2) + 1e-6 * np.eye(n)
+
+
+def labels(n, seed=1):
+    return np.random.default_rng(seed).integers(0, 2, n).astype(float)
+
+
+def observed_as(name, n):
+    rng = np.random.default_rng(2)
+    return {
+        "logit": Observed(Logit(), labels(n)),
+        "probit": Observed(Probit(), labels(n)),
+        "weighted": Observed(Logit(), labels(n), rng.uniform(0.2, 3.0, n)),
+        "poisson": Observed(Poisson(), rng.poisson(2.0, n).astype(float), None, rng.normal(0.0, 0.5, n)),
+        "student": Observed(Student(0.5, 4.0), rng.normal(0.0, 1.0, n)),
+    }[name]
+
+
+# Plain regression is a special case.
+
+
+@every_rule
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_a_normal_likelihood_all_rules_are_regression(rule, weighted):
+    n, noise = 25, 0.3
+    K, rng = kernel(n), np.random.default_rng(3)
+    y, offset = rng.standard_normal(n), rng.standard_normal(n)
+    weight = rng.uniform(0.5, 2.0, n) if weighted else None
+    found = settle(RULES[rule], K, Observed(Gaussian(noise), y, weight, offset))
+    wide = noise / (np.ones(n) if weight is None else weight)
+    exact = cho_factor(K + np.diag(wide))
+    alpha = cho_solve(exact, y - offset)
+    evidence = multivariate_normal(offset, K + np.diag(wide)).logpdf(y)
+    if weight is not None:  # powers of normal densities are normal but for a constant
+        evidence += 0.5 * np.sum(np.log(2 * np.pi * wide) - weight * np.log(2 * np.pi * noise))
+    assert found.converged
+    assert found.evidence == pytest.approx(evidence, abs=1e-8)
+    np.testing.assert_allclose(found.posterior.alpha, alpha, atol=1e-8)
+    np.testing.assert_allclose(found.posterior.mean, K @ alpha, atol=1e-8)
+    variance = np.diag(K - K @ cho_solve(exact, K))
+    np.testing.assert_allclose(found.posterior.variance, variance, atol=1e-8)
+
+
+# A generic optimiser of the same objective.
+
+
+@pytest.mark.parametrize("name", ["logit", "probit", "weighted", "poisson", "student"])
+def test_the_bound_is_what_a_generic_optimiser_finds(name):
+    n = 4
+    K, observed = kernel(n), observed_as(name, n)
+    inverse, (_, log_determinant) = np.linalg.inv(K), np.linalg.slogdet(K)
+
+    def negative_bound(free):
+        mean, L = free[:n], np.zeros((n, n))
+        L[np.tril_indices(n)] = free[n:]
+        V = L @ L.T
+        likelihood = np.sum(observed.expected(mean, np.diag(V)).value)
+        entropy = np.sum(np.log(np.abs(np.diag(L)))) * 2.0
+        divergence = 0.5 * (np.trace(inverse @ V) + mean @ inverse @ mean - n + log_determinant - entropy)
+        return divergence - likelihood
+
+    start = np.concatenate([np.zeros(n), np.linalg.cholesky(0.5 * K)[np.tril_indices(n)]])
+    options = {"maxiter": 20_000, "maxfun": 10**7, "ftol": 1e-15, "gtol": 1e-9}
+    best = minimize(negative_bound, start, method="L-BFGS-B", options=options)
+    found = settle(RULES["variational"], K, observed)
+    assert found.converged
+    assert found.evidence == pytest.approx(-best.fun, abs=1e-6)
+    np.testing.assert_allclose(found.posterior.mean, best.x[:n], atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["logit", "probit", "weighted", "poisson"])
+def test_the_mode_is_what_a_generic_optimiser_finds(name):
+    n = 6
+    K, observed = kernel(n), observed_as(name, n)
+    inverse = np.linalg.inv(K)
+
+    def negative(f):
+        return 0.5 * f @ inverse @ f - np.sum(observed.log_density(f))
+
+    mode = minimize(negative, np.zeros(n), method="BFGS", options={"gtol": 1e-10}).x
+    W = -observed.derivatives(mode)[1]
+    evidence = -negative(mode) - 0.5 * np.linalg.slogdet(np.eye(n) + K @ np.diag(W))[1]
+    found = settle(RULES["laplace"], K, observed)
+    assert found.converged
+    assert found.evidence == pytest.approx(evidence, abs=1e-6)
+    np.testing.assert_allclose(found.posterior.mean, mode, atol=1e-4)
+
+
+# The truth, by quadrature over all latent values.
+
+
+def truth(K, observed, points=41, widest=5.0):
+    """Evidence and posterior means on a grid of independent standard normals."""
+    nodes = np.linspace(-widest, widest, points)
+    grid = np.stack(np.meshgrid(*[nodes] * len(K), indexing="ij"), axis=-1).reshape(-1, len(K))
+    f = grid @ np.linalg.cholesky(K).T
+    log_prior = -0.5 * np.sum(grid**2, axis=1)
+    wide = [observed.rows(slice(i, i + 1)).log_density(f[:, i]) for i in range(len(K))]
+    joint = np.exp(log_prior + np.sum(wide, axis=0))
+    return np.log(joint.sum() / np.exp(log_prior).sum()), joint @ f / joint.sum()
+
+
+@pytest.mark.parametrize("name", ["logit", "probit", "poisson"])
+@pytest.mark.parametrize("scale", [0.5, 3.0])
+def test_expectation_propagation_is_close_to_the_truth(name, scale):
+    K, observed = kernel(3, scale=scale), observed_as(name, 3)
+    evidence, means = truth(K, observed)
+    found = settle(RULES["ep"], K, observed)
+    assert found.converged
+    assert found.evidence == pytest.approx(evidence, abs=0.1)
+    np.testing.assert_allclose(found.posterior.mean, means, atol=0.02)
+
+
+@pytest.mark.parametrize("name", ["logit", "probit", "poisson", "student"])
+def test_the_variational_bound_is_below_the_truth(name):
+    K, observed = kernel(3), observed_as(name, 3)
+    evidence, _ = truth(K, observed)
+    found = settle(RULES["variational"], K, observed)
+    assert evidence - 0.3 < found.evidence <= evidence + 1e-6
+
+
+# Gradients, and how the sites come to rest.
+
+
+@every_rule
+@pytest.mark.parametrize("name", ["logit", "probit", "weighted", "poisson", "gaussian", "student"])
+def test_the_gradients_are_those_of_the_evidence(rule, name):
+    n = 12
+    if name == "student" and rule != "variational":
+        pytest.skip("the other rules are for log-concave likelihoods")
+    y = np.random.default_rng(4).standard_normal(n)
+    observed = Observed(Gaussian(0.3), y) if name == "gaussian" else observed_as(name, n)
+    K = kernel(n)
+    half = np.random.default_rng(5).standard_normal((n, n))
+    direction, step = half @ half.T / n, 1e-4
+    found = settle(RULES[rule], K, observed)
+    R, alpha = found.posterior.inverse, found.posterior.alpha
+    C = 0.5 * (np.outer(alpha, alpha) - R)
+    if found.slope.u is not None:
+        C += 0.5 * (np.outer(found.slope.u, alpha) + np.outer(alpha, found.slope.u))
+
+    def evidence(K, observed):
+        return settle(RULES[rule], K, observed).evidence
+
+    up, down = (evidence(K + sign * step * direction, observed) for sign in (1.0, -1.0))
+    assert np.sum(C * direction) == pytest.approx((up - down) / (2.0 * step), rel=1e-4, abs=1e-5)
+    here = observed.likelihood.parameters
+    for i, shift in enumerate(step * np.eye(here.size)):
+        up, down = (evidence(K, observed.at(here + sign * shift)) for sign in (1.0, -1.0))
+        assert found.slope.parameters[i] == pytest.approx((up - down) / (2.0 * step), rel=1e-4, abs=1e-5)
+
+
+@every_rule
+def test_where_sites_begin_does_not_matter(rule):
+    K, observed = kernel(30), observed_as("logit", 30)
+    rng = np.random.default_rng(6)
+    one = settle(RULES[rule], K, observed)
+    other = settle(RULES[rule], K, observed, Sites.of(rng.uniform(0.01, 2.0, 30), rng.standard_normal(30)))
+    assert one.converged
+    assert other.converged
+    assert other.evidence == pytest.approx(one.evidence, abs=1e-7)
+    again = settle(RULES[rule], K, observed, one.posterior.sites)
+    assert again.steps <= 2
+
+
+@every_rule
+@pytest.mark.parametrize("scale", [1.0, 30.0, 100.0])
+def test_separable_data_and_wide_priors_come_to_rest(rule, scale):
+    K = kernel(40, scale=scale)
+    y = (np.arange(40) >= 20).astype(float)
+    found = settle(RULES[rule], K, Observed(Logit(), y))
+    assert found.converged
+    assert np.isfinite(found.evidence)
+    assert np.all(found.posterior.variance > 0.0)
+    right = (found.posterior.mean > 0.0) == (y > 0.5)
+    assert np.all(right[:15])
+    assert np.all(right[25:])
+
+
+def test_faint_sites_leave_the_prior():
+    K = kernel(10)
+    found = Conditioned.on(K, Sites.of(np.full(10, 1e-12), np.zeros(10)))
+    np.testing.assert_allclose(found.variance, np.diag(K), rtol=1e-8)
+    np.testing.assert_allclose(found.mean, 0.0, atol=1e-12)
