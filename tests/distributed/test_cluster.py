@@ -313,7 +313,7 @@ def test_a_dataframe_that_cannot_be_fitted(client: Any) -> None:
     frame = dd.from_pandas(pandas, npartitions=3)
     bad: dict[str, tuple[Any, type[Exception]]] = {
         "no rows; expected at least one row": (frame[frame["age"] > 1e9], TableError),
-        "'y' is missing in row 7 .*leave those rows out": (
+        "'y' is missing in row 7 .*write the files without": (
             dd.from_pandas(pandas.assign(y=pandas["y"].where(pandas.index != 107)), npartitions=3),
             TargetError,
         ),

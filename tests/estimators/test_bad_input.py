@@ -221,7 +221,7 @@ def test_an_infinite_cell_is_refused(kind: Any) -> None:
         (numbers()[None], "dim 3"),
         (3.0, "Expected 2D array, got scalar"),
         (None, "Expected 2D array, got scalar"),
-        ("table.csv", "Expected 2D array, got scalar"),
+        ("table.csv", "if it is a path use fit_dataset"),
         (np.empty((0, 3)), r"0 sample\(s\).*minimum of 1 is required"),
         (np.empty((ROWS, 0)), r"0 feature\(s\).*minimum of 1 is required"),
         (pd.DataFrame(), "0 feature"),

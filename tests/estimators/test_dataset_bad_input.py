@@ -75,7 +75,7 @@ def y_with(value: float) -> Callable[[pa.Table], Any]:
 
 BAD_TARGETS: dict[str, tuple[Callable[[pa.Table], Any], str]] = {
     "constant": (lambda table: np.full(ROWS, 3.0), "'y' is 3 in every row.*check that the right column"),
-    "missing": (y_with(np.nan), "row group 1: the target 'y' is missing in row 234 .*leave those rows out"),
+    "missing": (y_with(np.nan), "row group 1: the target 'y' is missing in row 234 .*the files without"),
     "infinite": (y_with(np.inf), "'y' is infinite in row 234"),
     "text": (lambda table: ["a", *["1"] * (ROWS - 1)], "'y' has the text 'a' in row 0"),
     "too large to be squared": (lambda table: 1e200 * np.arange(ROWS), "out of the range.*other units"),
@@ -228,16 +228,21 @@ def test_prediction_of_a_data_set_that_cannot_be_read(good: Path, tmp_path: Path
 @pytest.mark.parametrize("inference", ["exact", "sparse"])
 def test_memory_that_will_not_do(inference: str, good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     remedy = {"exact": "use inference='sparse'", "sparse": "use a smaller n_inducing"}[inference]
-    model = quick(inference=inference, n_inducing=2000)
-    monkeypatch.setattr(engine, "available_bytes", lambda: 10**7)
+    model = quick(inference=inference, n_inducing=ROWS if inference == "sparse" else None)
+    free = engine.KEPT_BYTES + 10**6 if inference == "sparse" else 10**7
+    monkeypatch.setattr(engine, "available_bytes", lambda: free)
     message = refused(good, NotEnoughMemoryError, model=model)
     assert remedy in message
-    assert "0.0 GB are free" in message
+    assert f"{free / 1e9:.1f} GB are free" in message
+    if inference == "sparse":
+        quick(n_inducing=8).fit_dataset(good, target="y")
+        monkeypatch.setattr(engine, "available_bytes", lambda: 10**7)
+        assert "leave columns out" in refused(good, NotEnoughMemoryError)
 
 
 def test_too_many_rows_for_the_exact_engine(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "MOST_ROWS", ROWS - 1)
-    message = refused(good, TableError, model=quick(inference="exact"))
+    message = refused(good, TableError, model=quick(inference="exact", n_inducing=None))
     assert f"has {ROWS} rows" in message
     assert "use inference='sparse'" in message
 
@@ -310,3 +315,25 @@ def test_a_table_in_memory_is_for_fit():
     cells = {"a": [1.0, 2.0], "y": [1.0, 2.0]}
     for table in (cells, pa.table(cells), np.ones((3, 2)), pa.table(cells).to_pandas()):
         assert "use fit(X, y)" in refused(table, TableError)
+
+
+@pytest.mark.parametrize("target", [["y"], 4, None, np.array(["y"])])
+def test_a_target_that_is_no_name(target: Any, good: Path) -> None:
+    assert "give the name of one column, such as target='y'" in refused(good, TargetError, target=target)
+
+
+def test_a_wrong_path_is_told_before_the_first_prediction(good: Path, tmp_path: Path) -> None:
+    model = quick().fit_dataset(good, target="y")
+    with pytest.raises(TableError, match="No such file or folder"):
+        model.predict_dataset(tmp_path / "nowhere.parquet")
+
+
+def test_a_csv_file_is_told_from_a_damaged_one(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,y\n1,2\n3,4\n")
+    assert "a CSV file is for read_csv and fit" in refused(tmp_path / "t.csv", TableError)
+    with pytest.raises(TableError, match="if it is a path use fit_dataset"):
+        quick().fit(str(tmp_path / "t.csv"), [1.0, 2.0])
+
+
+def test_inducing_rows_have_no_place_in_exact_inference(good: Path) -> None:
+    assert "leave one of them out" in refused(good, OptionError, model=quick(inference="exact", n_inducing=9))

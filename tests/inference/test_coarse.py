@@ -274,3 +274,11 @@ def test_revived_orders_have_their_share_of_the_start_and_the_rest_is_left():
     np.testing.assert_allclose(revived[-4:-1], start[-4:-1] + np.log(0.01))
     np.testing.assert_array_equal(np.delete(revived, [-4, -3, -2]), np.delete(low, [-4, -3, -2]))
     np.testing.assert_array_equal(model.revived(start, 0.01, 1.0), start)
+
+
+def test_the_rows_seen_look_like_the_table_and_not_like_the_inducing_rows(fitted):
+    found, _, X, _, _ = fitted
+    seen = found.posterior.rows
+    assert len(seen) > 500
+    assert np.nanstd(seen[:, 0]) == pytest.approx(np.std(X[:, 0]), rel=0.1)
+    assert np.mean(seen[:, 2] == 2.0) == pytest.approx(np.mean(X[:, 2] == 2.0), abs=0.04)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +102,21 @@ def rewritten(model: Any, folder: Path, change: Callable[[dict[str, Any]], Any])
 def test_a_file_from_before_the_scatter_was_learned_has_normal_noise(sparse: Any, tmp_path: Path) -> None:
     model = tw.load(rewritten(sparse[0], tmp_path, lambda document: document.pop("scatter")))
     assert model.noise_.variances == (sparse[0].posterior_.noise,)
+
+
+def test_the_rows_that_were_seen_are_kept_bit_for_bit(sparse: Any, tmp_path: Path) -> None:
+    model, _, _ = sparse
+    tw.save(model, tmp_path / "m")
+    np.testing.assert_array_equal(tw.load(tmp_path / "m").posterior_.seen, model.posterior_.seen)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_rows_seen_that_are_none_are_refused(value: float, sparse: Any, tmp_path: Path) -> None:
+    model = copy.copy(sparse[0])
+    seen = model.posterior_.seen.copy()
+    seen[3] = value
+    for wrong in (seen, sparse[0].posterior_.seen[:, :0], sparse[0].posterior_.seen[:, [0] * 9]):
+        model.posterior_ = replace(sparse[0].posterior_, seen=wrong)
+        tw.save(model, tmp_path / "m")
+        with pytest.raises(ModelFileError):
+            tw.load(tmp_path / "m")

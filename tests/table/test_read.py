@@ -189,7 +189,7 @@ def test_an_all_missing_column_is_numeric_unless_it_is_declared_categorical() ->
         (np.array([[0.0, -np.inf]]), "'x1' has an infinite value in row 0.*infinity"),
         ({"x": ["1", "inf"]}, "'x' has an infinite value in row 1"),
         (None, "Expected 2D array"),
-        ("table.csv", "Expected 2D array"),
+        ("table.csv", "if it is a path use fit_dataset"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_remedy(data: Any, message: str) -> None:

@@ -248,7 +248,10 @@ def test_targets_that_are_numbers_however_they_are_written(
             [1.0, 2.0, np.nan, None],
             r"row group 1: the target 'y' is missing in row 0 \(counting from 0; 2 such",
         ),
-        ([1.0, 2.0, 3.0, -np.inf], "row group 1: the target 'y' is infinite in row 1.*leave those rows out"),
+        (
+            [1.0, 2.0, 3.0, -np.inf],
+            "row group 1: the target 'y' is infinite in row 1.*write the files without",
+        ),
         (["1", "2", "3", " "], "row group 1: the target 'y' is missing in row 1"),
         (["1", "2", "3", "nan"], "row group 1: the target 'y' is missing in row 1"),
         (["1", "2", "3", "inf"], "row group 1: the target 'y' is infinite in row 1"),

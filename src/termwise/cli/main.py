@@ -23,7 +23,7 @@ def cli(context: click.Context) -> None:
     """Fit Gaussian processes that can be read term by term.
 
     Data goes to stdout, progress to stderr. The exit code is 0 if all went well, 2 if the input or the
-    options cannot be used, 1 if Termwise itself failed.
+    options cannot be used or the command was interrupted, 1 if Termwise itself failed.
 
     \b
     Example:

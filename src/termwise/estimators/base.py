@@ -190,15 +190,16 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
 
         data is what `fit_dataset` takes but for dataframes; there is one pair of arrays for each row group.
         """
-        for rows in self.pieces(data):
-            yield self.predict(rows, return_std=True)
+        return (self.predict(rows, return_std=True) for rows in self.pieces(data))
 
     def pieces(self, data: Any) -> Iterator[Table]:
         """The columns that the model knows of a data set larger than memory, row group by row group."""
         check_is_fitted(self, "posterior_")
         known = set(self.encoder_.schema.names)
-        for chunk in open_dataset(data):
-            yield chunk.read([name for name in chunk.names if name in known] or chunk.names)
+        chunks = open_dataset(data)  # now: a wrong path should not wait for the first row
+        return (
+            chunk.read([name for name in chunk.names if name in known] or chunk.names) for chunk in chunks
+        )
 
     def log_predictive_density(self, X: Any, y: Any) -> Array:
         """log p(y | x) for each row, in the units of the target.

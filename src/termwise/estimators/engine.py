@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from termwise.errors import NotEnoughMemoryError, TableError
+from termwise.errors import NotEnoughMemoryError, OptionError, TableError
 from termwise.inference.coarse import CANDIDATES, MOST_SAMPLED, Data, SparseOptions, fit_sparse
 from termwise.inference.fit import Fit, FitOptions, fit_exact
 from termwise.inference.kept import KEPT_BYTES
@@ -38,6 +38,11 @@ class Asked:
 
     def engine(self, n_rows: int) -> str:
         """The engine for so many rows, as asked or by their number; an error if it cannot take them."""
+        if self.inference == "exact" and self.n_inducing is not None:
+            raise OptionError(
+                f"n_inducing is {self.n_inducing} and inference is 'exact', which has no inducing rows; "
+                "leave one of them out"
+            )
         by_rows = "exact" if n_rows <= EXACT_ROWS and self.n_inducing is None else "sparse"
         chosen = by_rows if self.inference == "auto" else self.inference
         if chosen == "exact" and n_rows > MOST_ROWS:

@@ -15,7 +15,7 @@ from termwise.posterior.posterior import Posterior
 
 TINY = 1e-300
 SHUFFLED = 500  # rows over which the effect of pruning is averaged
-ROWS = 2000  # centres over which the variance of terms that are not orthogonal is taken
+ROWS = 2000  # rows over which the variance of terms that are not orthogonal is taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Ranked:
 def ranked_terms(posterior: Posterior, names: Sequence[str], rng: np.random.Generator) -> Ranked:
     """Rank the terms of a posterior by their share of the explained variance."""
     orthogonal = all(component.measure is not None for component in posterior.kernel.components)
-    X = posterior.centres[:: -(-len(posterior.centres) // ROWS)]
+    X = posterior.rows[:: -(-len(posterior.rows) // ROWS)]
     found, intervals = _variances(replace(posterior, terms=None), X, orthogonal, rng)
     shares = found.variances / max(found.total, TINY)
     order, by_order = np.argsort(-shares, kind="stable"), found.by_order[1:]
@@ -69,10 +69,10 @@ def _variances(
 def variance_between(whole: Posterior, part: Posterior) -> float:
     """The mean of (f - f_part)^2 expected at new rows: what leaving terms out adds to the noise.
 
-    New rows have the columns of the centres, each shuffled by itself, as if the columns were independent.
+    New rows have the columns of the rows seen, each shuffled by itself, as if the columns were independent.
     """
     rng = np.random.default_rng(0)
-    rows = whole.centres[:: -(-len(whole.centres) // SHUFFLED)]
+    rows = whole.rows[:: -(-len(whole.rows) // SHUFFLED)]
     X = np.array([rng.permutation(column) for column in rows.T]).T
     of_mean = float(np.mean((whole.mean(X) - part.mean(X)) ** 2))
     return of_mean + max(float(np.mean(whole.variance(X) - part.variance(X))), 0.0)

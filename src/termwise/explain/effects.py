@@ -33,7 +33,7 @@ def effect(posterior: Posterior, encoder: Encoder, term: Term, scale: float) -> 
     """Evaluate a term on a grid over the training range (all levels of a column of levels)."""
     axes_encoded, axes = [], []
     for d in term.columns:
-        z = _grid(encoder, posterior.centres[:, d], d, GRID_1D if term.order == 1 else GRID_2D)
+        z = _grid(encoder, posterior.rows[:, d], d, GRID_1D if term.order == 1 else GRID_2D)
         axes_encoded.append(z)
         axes.append(encoder.columns[d].inverse(z))
     mesh = np.meshgrid(*axes_encoded, indexing="ij")
@@ -42,15 +42,15 @@ def effect(posterior: Posterior, encoder: Encoder, term: Term, scale: float) -> 
         X[:, d] = values.ravel()
     mean = scale * posterior.term_mean(term.columns, X).reshape(mesh[0].shape)
     std = scale * np.sqrt(posterior.term_variance(term.columns, X)).reshape(mesh[0].shape)
-    rows = tuple(encoder.columns[d].inverse(posterior.centres[:, d]) for d in term.columns)
+    rows = tuple(encoder.columns[d].inverse(posterior.rows[:, d]) for d in term.columns)
     return Effect(term, tuple(axes), mean, std, rows)
 
 
-def _grid(encoder: Encoder, centres: Array, d: int, size: int) -> Array:
+def _grid(encoder: Encoder, rows: Array, d: int, size: int) -> Array:
     """An even grid in the units of the table, encoded; or every level."""
     column = encoder.columns[d]
     if isinstance(column, LevelEncoder):
         return np.arange(float(len(column.levels)))
-    known = centres[~np.isnan(centres)]
+    known = rows[~np.isnan(rows)]
     low, high = column.inverse(np.array([np.min(known), np.max(known)]))
     return column.forward(np.linspace(low, high, size))

@@ -54,6 +54,7 @@ LEAST_INDUCING = 128  # of a sample that has enough rows for them
 LEAST_SHARE = 0.01  # of an order with which a stage begins, of what the orders had at the start
 CANDIDATES = 16  # rows looked at for each inducing row that is chosen
 RESIDUALS = 20_000  # rows whose residuals tell how observations scatter
+SEEN = 2000  # rows that a model keeps to show where the data are
 EXPECTED = 25  # evaluations of a stage, to foresee the time
 LOOPS = 30.0  # work of a column of the kernel, and its gradient, in multiplications of BLAS
 
@@ -109,7 +110,8 @@ def fit_sparse(
             best = stages.go_on(best, size)
         objective, best = stages.finish(best)
         solution = objective.posterior(best.theta)
-        noise = _noise(solution, model.encoded(best.theta, data.sample[:RESIDUALS]), data)
+        rows = model.encoded(best.theta, data.sample[:RESIDUALS])
+        noise = _noise(solution, rows, data)
     by_start = tuple(one.objective for one in climbs)
     result = FitResult(
         status=best.status,
@@ -121,7 +123,7 @@ def fit_sparse(
         rows=data.n_rows,
         inducing=len(objective.inducing),
     )
-    return Fit(model, best.theta, solution.posterior, noise, result)
+    return Fit(model, best.theta, replace(solution.posterior, seen=rows[:SEEN]), noise, result)
 
 
 def _noise(solution: Solution, rows: Array, data: Data) -> Noise:

@@ -1,4 +1,4 @@
-"""The container: a zip of one JSON document and three arrays, checked before anything large is read.
+"""The container: a zip of one JSON document and some arrays, checked before anything large is read.
 
 Whatever is wrong is raised as an ordinary error; `load` gives it the path and the remedy.
 """
@@ -21,8 +21,7 @@ from termwise.measures.base import Array
 
 FORMAT = 1
 DOCUMENT = "model.json"
-ARRAYS = ("centres", "alpha", "root")
-MEMBERS = frozenset({DOCUMENT, *(f"{name}.npy" for name in ARRAYS)})
+ARRAYS, OPTIONAL = ("centres", "alpha", "root"), ("seen",)
 MOST_JSON = 1 << 26  # bytes; 20,000 levels of a thousand letters take a third of it
 
 
@@ -30,7 +29,7 @@ def write_archive(file: BinaryIO, text: str, arrays: Mapping[str, Array]) -> Non
     """Write the document and the arrays; the same model gives the same bytes."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(DOCUMENT), text)
-        for name in ARRAYS:
+        for name in arrays:
             array = arrays[name].astype("<f8", copy=False)
             info, large = zipfile.ZipInfo(f"{name}.npy"), array.nbytes > 1 << 30
             # The header keeps which axis is contiguous: products of the other order round differently.
@@ -53,10 +52,11 @@ def read_archive(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Array]]:
         for info in archive.infolist():
             _check_member(info, size)
         document = parse_document(archive.read(DOCUMENT))
-        if members.keys() != MEMBERS or len(archive.infolist()) != len(MEMBERS):
-            raise ValueError(f"it has the members {sorted(members)[:10]}, expected {sorted(MEMBERS)}")
         shapes = _shapes(document["arrays"])
-        arrays = {name: _read_array(archive, members[f"{name}.npy"], shapes[name]) for name in ARRAYS}
+        expected = {DOCUMENT, *(f"{name}.npy" for name in shapes)}
+        if members.keys() != expected or len(archive.infolist()) != len(expected):
+            raise ValueError(f"it has the members {sorted(members)[:10]}, expected {sorted(expected)}")
+        arrays = {name: _read_array(archive, members[f"{name}.npy"], shapes[name]) for name in shapes}
     return document, arrays
 
 
@@ -95,7 +95,9 @@ def _finite(text: str) -> float:
 
 
 def _shapes(data: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    shapes = {name: tuple(data[name]) for name in ARRAYS}
+    if not set(ARRAYS) <= data.keys() <= {*ARRAYS, *OPTIONAL}:
+        raise ValueError(f"it has the arrays {sorted(data)[:10]}")
+    shapes = {name: tuple(data[name]) for name in data}
     if any(type(length) is not int or length < 1 for shape in shapes.values() for length in shape):
         raise ValueError(f"its arrays have the shapes {shapes}")
     return shapes

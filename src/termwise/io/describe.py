@@ -13,8 +13,9 @@ import numpy as np
 from termwise.__about__ import __version__
 from termwise.estimators import AdditiveGPRegressor, OAKRegressor
 from termwise.estimators.base import AdditiveRegressor
-from termwise.io.archive import ARRAYS, FORMAT
+from termwise.io.archive import ARRAYS, FORMAT, OPTIONAL
 from termwise.kernels.component import Component
+from termwise.measures.base import Array
 
 ESTIMATORS: dict[str, type[AdditiveRegressor]] = {
     estimator.__name__: estimator for estimator in (OAKRegressor, AdditiveGPRegressor)
@@ -35,11 +36,17 @@ def describe(model: AdditiveRegressor) -> dict[str, Any]:
         "noise": float(posterior.noise),
         "scatter": asdict(model.noise_),
         "terms": None if posterior.terms is None else [list(map(int, term)) for term in posterior.terms],
-        "arrays": {name: list(getattr(posterior, name).shape) for name in ARRAYS},
+        "arrays": {name: list(array.shape) for name, array in arrays_of(model).items()},
         "target_scale": asdict(model.target_scale_),
         "fit_result": asdict(model.fit_result_),
         "columns": [asdict(choice) for choice in model.columns_],
     }
+
+
+def arrays_of(model: AdditiveRegressor) -> dict[str, Array]:
+    """The arrays of a model, by name."""
+    found = {name: getattr(model.posterior_, name) for name in (*ARRAYS, *OPTIONAL)}
+    return {name: array for name, array in found.items() if array is not None}
 
 
 def _component(component: Component) -> dict[str, Any]:

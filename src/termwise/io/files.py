@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from termwise.errors import ModelFileError, OptionError
 from termwise.estimators.base import AdditiveRegressor
-from termwise.io.archive import ARRAYS, read_archive, write_archive
-from termwise.io.describe import ESTIMATORS, describe
+from termwise.io.archive import read_archive, write_archive
+from termwise.io.describe import ESTIMATORS, arrays_of, describe
 from termwise.io.replace import replaced_file
 from termwise.io.restore import restore
 
@@ -51,7 +51,7 @@ def save(model: AdditiveRegressor, path: str | os.PathLike[str]) -> None:
             "the model has a number that is not finite, such as an infinite level, which a model file cannot "
             "hold; write such levels as texts and fit again"
         ) from error
-    arrays = {name: getattr(model.posterior_, name) for name in ARRAYS}
+    arrays = arrays_of(model)
     try:
         with replaced_file(path) as file:
             write_archive(file, text, arrays)

@@ -129,12 +129,20 @@ def _check_arrays(arrays: Mapping[str, Array], encoder: Encoder) -> None:
     rows, columns = len(alpha), len(encoder.columns)
     if alpha.ndim != 1 or centres.shape != (rows, columns) or root.ndim != 2 or len(root) != rows:
         raise ValueError(f"arrays of shape {centres.shape}, {alpha.shape} and {root.shape} do not fit")
-    if not np.all(np.isfinite(alpha)) or not np.all(np.isfinite(root)) or np.any(np.isinf(centres)):
+    if not np.all(np.isfinite(alpha)) or not np.all(np.isfinite(root)):
         raise ValueError("its arrays have numbers that are not finite")
-    for values, column in zip(centres.T, encoder.columns, strict=True):
+    for name in ("centres", "seen"):
+        if name in arrays:
+            _check_rows(name, arrays[name], encoder)
+
+
+def _check_rows(name: str, rows: Array, encoder: Encoder) -> None:
+    if rows.ndim != 2 or rows.shape[1] != len(encoder.columns) or np.any(np.isinf(rows)):
+        raise ValueError(f"its {name} are not finite rows of {len(encoder.columns)} columns")
+    for values, column in zip(rows.T, encoder.columns, strict=True):
         codes = values[~np.isnan(values)]
         if isinstance(column, LevelEncoder) and not np.all(np.isin(codes, np.arange(len(column.levels)))):
-            raise ValueError(f"its centres have levels that column {column.name!r} has not")
+            raise ValueError(f"its {name} have levels that column {column.name!r} has not")
 
 
 def _terms(data: Any, n_columns: int, max_order: int) -> tuple[Subset, ...] | None:

@@ -20,7 +20,8 @@ class Posterior:
     """mean(x) = k(x, Z) alpha, cov(x, x') = k(x, x') - k(x, Z) B k(Z, x') with B = root root'.
 
     Z are the centres. For a term u replace k by variance_|u| prod_{d in u} z_d (OAK eq. 13). With `terms` the
-    function is the sum of these terms only (the constant among them), as if the others were not there.
+    function is the sum of these terms only (the constant among them), as if the others were not there. `seen`
+    are some of the rows it was learned from, where the centres were not chosen to look like them.
     """
 
     kernel: AdditiveKernel
@@ -29,6 +30,12 @@ class Posterior:
     root: Array
     noise: float
     terms: tuple[Subset, ...] | None = None
+    seen: Array | None = None
+
+    @property
+    def rows(self) -> Array:
+        """Rows as they were learned from."""
+        return self.centres if self.seen is None else self.seen
 
     def _matrix(self, X: Array, Z: Array) -> Array:
         if self.terms is None:

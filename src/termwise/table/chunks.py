@@ -313,6 +313,7 @@ def _readable(label: str, fragment: Any) -> Iterator[None]:
     except (OSError, pa.ArrowException) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         form = "Parquet" if _is_parquet(fragment) else fragment.format.default_extname
-        raise TableError(
-            f"{label} cannot be read as {form}: {reason}; write it again or leave it out"
-        ) from error
+        remedy = "write it again or leave it out"
+        if form == "Parquet" and ".csv" in label.lower():
+            remedy = "a CSV file is for read_csv and fit, or write it as Parquet"
+        raise TableError(f"{label} cannot be read as {form}: {reason}; {remedy}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -44,8 +44,12 @@ def find_files(data: Any) -> tuple[DataFile, ...]:
 
 def _entries(data: Any) -> list[str]:
     listed = [data] if isinstance(data, (str, os.PathLike)) else data
-    if hasattr(data, "columns") or hasattr(data, "dtype") or isinstance(data, Mapping):
-        raise TableError(f"the data is a {type(data).__name__}, a table in memory; use fit(X, y) for it")
+    # By the class: a lazy frame would look for its columns.
+    if any(hasattr(type(data), name) for name in ("columns", "dtype", "keys")):
+        raise TableError(
+            f"the data is a {type(data).__name__}, expected files; for a table in memory use fit(X, y) and "
+            "predict(X), and write what is lazy or elsewhere to Parquet"
+        )
     if not isinstance(listed, Iterable):
         raise TableError(f"the data is a {type(data).__name__}; {_EXPECTED}")
     entries = list(listed)
@@ -77,7 +81,7 @@ def _expand(entry: str) -> tuple[str, list[str]]:
             )
         return entry, files
     if not glob.has_magic(entry):
-        remote = ", or a pyarrow.dataset.Dataset if it is not on this machine" if "://" in entry else ""
+        remote = "; for what is elsewhere give a pyarrow.dataset.Dataset" if "://" in entry else ""
         raise TableError(f"{entry!r} cannot be read: No such file or folder; check the path{remote}")
     base = _fixed_part(entry)
     matches = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,11 @@ def read_table(data: Any) -> Table:
     """
     if isinstance(data, Table):
         return data
+    if isinstance(data, (str, os.PathLike)):
+        raise TableError(
+            f"{str(data)[:80]!r} is a text, expected a table; if it is a path use fit_dataset(path, "
+            "target=...) for Parquet, or read the file first"
+        )
     if sp.issparse(data):  # before the dicts, of which scipy's dok_array is one
         raise CellError("Sparse data was passed, but dense data is required; use .toarray()")
     if isinstance(data, Mapping):

@@ -325,7 +325,7 @@ def _target_values(chunk: Chunk, name: str, cells: Cells) -> Values:
         what = "is missing" if np.isnan(y[bad[0]]) else "is infinite"
         raise TargetError(
             f"{chunk.name}: the target {name!r} {what} in row {bad[0]} (counting from 0; {bad.size} such "
-            "rows here), expected a finite number in each row; leave those rows out"
+            "rows here), expected a finite number in each row; write the files without those rows"
         )
     return y
 

@@ -16,6 +16,11 @@ def split_target(table: Table, name: str) -> tuple[Table, Values]:
 
 def feature_names(names: Sequence[str], target: str) -> tuple[str, ...]:
     """The columns other than the target, which must be there and not alone."""
+    if not isinstance(target, str):
+        raise TargetError(
+            f"the target is {type(target).__name__} {str(target)[:40]!r}; give the name of one column, such "
+            f"as target={names[-1]!r}"
+        )
     if target not in names:
         hint = did_you_mean(target, names)
         raise TargetError(
