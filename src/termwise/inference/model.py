@@ -17,6 +17,7 @@ from termwise.kernels.additive import AdditiveKernel, pack_weights
 from termwise.kernels.fused import run
 from termwise.kernels.fused.block import TABLE
 from termwise.kernels.fused.loops import symmetric_polynomials
+from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 
 OF_CELLS = ("u", "a", "du", "da")  # what a state has of every cell
@@ -25,10 +26,14 @@ NOISES = (1e-5, 2.0)  # in units of the variance of y
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Columns, order variances and noise, in one vector (columns, orders, log noise)."""
+    """Columns, order variances and noise, in one vector (columns, orders, log noise).
+
+    With a likelihood its own parameters stand in the place of the noise, if it has any.
+    """
 
     columns: tuple[TrainableColumn, ...]
     orders: Orders
+    likelihood: Likelihood | None = None
 
     @cached_property
     def _slices(self) -> list[slice]:
@@ -46,31 +51,46 @@ class Model:
 
     def order_parameters(self, theta: Array) -> Array:
         """The part of the vector that belongs to the order variances."""
-        return theta[self._n_column_parameters : -1]
+        return theta[self._order_slice]
+
+    @property
+    def _order_slice(self) -> slice:
+        return slice(self._n_column_parameters, self._n_column_parameters + self.orders.size)
+
+    def likelihood_parameters(self, theta: Array) -> Array:
+        """The part of the vector that belongs to the likelihood: by default the log noise."""
+        return theta[self._order_slice.stop :]
+
+    @property
+    def _n_likelihood_parameters(self) -> int:
+        return 1 if self.likelihood is None else self.likelihood.parameters.size
 
     def bounds(self) -> list[tuple[float, float]]:
         """Bounds of the whole vector."""
         columns = [pair for column in self.columns for pair in column.bounds()]
-        return [*columns, *self.orders.bounds(), (float(np.log(NOISES[0])), float(np.log(NOISES[1])))]
+        noise = [(float(np.log(NOISES[0])), float(np.log(NOISES[1])))]
+        return [*columns, *self.orders.bounds(), *(self.likelihood.bounds() if self.likelihood else noise)]
 
     def late(self) -> NDArray[np.bool_]:
         """Which parameters are learned only after the others have settled."""
         columns = [late for column in self.columns for late in column.late()]
-        return np.array([*columns, *[False] * (self.orders.size + 1)])
+        return np.array([*columns, *[False] * (self.orders.size + self._n_likelihood_parameters)])
 
     def start(self, lengthscales: Array, noise: float) -> Array:
         """A vector to start from, in which every order contributes alike."""
         columns = [c.start(float(length)) for c, length in zip(self.columns, lengthscales, strict=True)]
         nothing = np.full((len(columns), 1), np.nan)  # the variance of a missing cell is the mean variance
-        z = Layout.of(self, np.concatenate([*columns, np.zeros(self.orders.size + 1)]), nothing).own_kernel
+        more = np.zeros(self.orders.size + self._n_likelihood_parameters)
+        z = Layout.of(self, np.concatenate([*columns, more]), nothing).own_kernel
         e = np.empty((self.orders.max_order + 1, 1))
         symmetric_polynomials(z, e)
-        return np.concatenate([*columns, self.orders.start(e[:, 0]), [np.log(noise)]])
+        last = [np.log(noise)] if self.likelihood is None else self.likelihood.parameters
+        return np.concatenate([*columns, self.orders.start(e[:, 0]), last])
 
     def revived(self, theta: Array, share: float, lengthscale: float) -> Array:
         """The vector with what the orders have at least this share of their start at a lengthscale."""
         lengthscales = np.full(len(self.columns), lengthscale)
-        orders = slice(self._n_column_parameters, -1)
+        orders = self._order_slice
         raised = theta.copy()
         raised[orders] = np.maximum(theta[orders], self.start(lengthscales, 1.0)[orders] + np.log(share))
         return raised
@@ -79,7 +99,8 @@ class Model:
         """Sum of the log priors, and its gradient."""
         parts = [column.log_prior(t) for column, t in zip(self.columns, self.by_column(theta), strict=True)]
         parts.append(self.orders.log_prior(self.order_parameters(theta)))
-        return sum(value for value, _ in parts), np.concatenate([*(slope for _, slope in parts), [0.0]])
+        nothing = np.zeros(self._n_likelihood_parameters)
+        return sum(value for value, _ in parts), np.concatenate([*(slope for _, slope in parts), nothing])
 
     def kernel(self, theta: Array) -> AdditiveKernel:
         """The additive kernel as a value."""

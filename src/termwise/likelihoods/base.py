@@ -7,6 +7,7 @@ the row's own site taken out (expectation propagation). Rows are independent, an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, Self
@@ -18,6 +19,8 @@ from termwise.measures.base import Array
 # Evenly spaced nodes: their error falls like exp(-2 pi d / step), the nearest pole being d sd of the normal
 # away. For the logit at variance 9 it is 2e-14, at variance 25 5e-9.
 WIDEST, STEP = 8.6, 0.2  # in sd
+RESOLVED, MOST_HALVINGS = 2.5, 4  # sd of f, in widths of the likelihood, that the first step resolves
+Look = Callable[[Array, Array, Array, Array], tuple[Array, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,51 +76,87 @@ class Likelihood(ABC):
         """Derivatives of the log density for the parameters, on a new first axis."""
         return np.zeros((0, *np.broadcast_shapes(y.shape, f.shape)))
 
+    @abstractmethod
+    def sharpness(self, y: Array) -> Array:
+        """About the largest curvature of -log p(y | f) in f: quadrature must not step over it."""
+
     def expected(self, y: Array, mean: Array, variance: Array) -> Expected:
         """The expectation by quadrature; derivatives of an expectation are expectations of derivatives."""
-        f, weights = latent_nodes(mean, variance)
-        slope, curvature, _ = self.derivatives(y[:, None], f)
-        value = self.log_density(y[:, None], f) @ weights
-        return Expected(value, slope @ weights, 0.5 * (curvature @ weights))
+
+        def look(y: Array, f: Array, weights: Array, power: Array) -> tuple[Array, ...]:
+            slope, curvature, _ = self.derivatives(y, f)
+            return self.log_density(y, f) @ weights, slope @ weights, 0.5 * (curvature @ weights)
+
+        return Expected(*self._by_quadrature(look, y, mean, variance))
 
     def expected_by_parameters(self, y: Array, mean: Array, variance: Array) -> Array:
         """Derivatives of the expectation for the parameters, (parameters, n)."""
-        f, weights = latent_nodes(mean, variance)
-        value: Array = self.by_parameters(y[:, None], f) @ weights
-        return value
+
+        def look(y: Array, f: Array, weights: Array, power: Array) -> tuple[Array, ...]:
+            return (self.by_parameters(y, f) @ weights,)
+
+        return self._by_quadrature(look, y, mean, variance)[0]
 
     def tilted(self, y: Array, mean: Array, variance: Array, power: Array | None = None) -> Tilted:
         """log E p(y | f)^power by quadrature; power is one if not given."""
-        f, weights = latent_nodes(mean, variance)
-        by = 1.0 if power is None else power[:, None]
-        log_value, share = _shares(by * self.log_density(y[:, None], f), weights)
-        slope, curvature, _ = self.derivatives(y[:, None], f)
-        first = np.sum(share * by * slope, axis=1)
-        second = np.sum(share * (by * curvature + (by * slope) ** 2), axis=1)
-        return Tilted(log_value, first, second - first**2)
+
+        def look(y: Array, f: Array, weights: Array, power: Array) -> tuple[Array, ...]:
+            log_value, share = _shares(power * self.log_density(y, f), weights)
+            slope, curvature, _ = self.derivatives(y, f)
+            first = np.sum(share * power * slope, axis=1)
+            second = np.sum(share * (power * curvature + (power * slope) ** 2), axis=1)
+            return log_value, first, second - first**2
+
+        return Tilted(*self._by_quadrature(look, y, mean, variance, power))
 
     def tilted_by_parameters(
         self, y: Array, mean: Array, variance: Array, power: Array | None = None
     ) -> Array:
         """Derivatives of `tilted` for the parameters, (parameters, n)."""
-        f, weights = latent_nodes(mean, variance)
-        by = 1.0 if power is None else power[:, None]
-        _, share = _shares(by * self.log_density(y[:, None], f), weights)
-        value: Array = np.sum(share * by * self.by_parameters(y[:, None], f), axis=-1)
-        return value
+
+        def look(y: Array, f: Array, weights: Array, power: Array) -> tuple[Array, ...]:
+            _, share = _shares(power * self.log_density(y, f), weights)
+            return (np.sum(share * power * self.by_parameters(y, f), axis=-1),)
+
+        return self._by_quadrature(look, y, mean, variance, power)[0]
+
+    def _by_quadrature(
+        self, look: Look, y: Array, mean: Array, variance: Array, power: Array | None = None
+    ) -> tuple[Array, ...]:
+        """What `look` makes of the densities at the nodes; nodes are closer where the likelihood is sharp."""
+        powers = np.ones(y.size) if power is None else power
+        sharp = np.sqrt(variance * self.sharpness(y) * np.maximum(powers, 1.0))
+        halvings = np.clip(np.ceil(np.log2(np.maximum(sharp / RESOLVED, 1e-9))), 0, MOST_HALVINGS)
+        if not np.any(halvings):
+            f, weights = latent_nodes(mean, variance)
+            return look(y[:, None], f, weights, powers[:, None])
+        parts: dict[int, tuple[Array, ...]] = {}
+        for k in np.unique(halvings).astype(int).tolist():
+            here = halvings == k
+            f, weights = latent_nodes(mean[here], variance[here], k)
+            parts[k] = look(y[here, None], f, weights, powers[here, None])
+        found = []
+        for i in range(len(next(iter(parts.values())))):
+            shape = next(iter(parts.values()))[i].shape[:-1]
+            whole = np.empty((*shape, y.size))
+            for k, part in parts.items():
+                whole[..., halvings == k] = part[i]
+            found.append(whole)
+        return tuple(found)
 
 
 @cache
-def normal_nodes() -> tuple[Array, Array]:
-    """Nodes and weights for the expectation under a standard normal."""
-    nodes = np.arange(-WIDEST, WIDEST + 0.5 * STEP, STEP)
+def normal_nodes(halvings: int = 0) -> tuple[Array, Array]:
+    """Nodes and weights for the expectation under a standard normal, the step halved so many times."""
+    step = STEP / 2**halvings
+    nodes = np.arange(-WIDEST, WIDEST + 0.5 * step, step)
     weights = np.exp(-0.5 * nodes**2)
     return nodes, weights / np.sum(weights)
 
 
-def latent_nodes(mean: Array, variance: Array) -> tuple[Array, Array]:
+def latent_nodes(mean: Array, variance: Array, halvings: int = 0) -> tuple[Array, Array]:
     """The latent values (n, nodes) at which quadrature looks, and their weights."""
-    nodes, weights = normal_nodes()
+    nodes, weights = normal_nodes(halvings)
     return mean[:, None] + np.sqrt(variance)[:, None] * nodes, weights
 
 

@@ -33,6 +33,10 @@ class Logit(Likelihood):
         bend = -p * q
         return np.where(y > 0.5, q, -p), bend, bend * (q - p)
 
+    def sharpness(self, y: Array) -> Array:
+        """The curvature at f = 0."""
+        return np.full(y.shape, 0.25)
+
     def probability(self, mean: Array, variance: Array) -> Array:
         """P(y = 1) where f is normal."""
         f, weights = latent_nodes(mean, variance)
@@ -60,6 +64,10 @@ class Probit(Likelihood):
         ratio, bend = _ratio(signs * f)
         third = -bend * (signs * f + ratio) - ratio * (1.0 + bend)
         return signs * ratio, bend, signs * third
+
+    def sharpness(self, y: Array) -> Array:
+        """The curvature far out on the wrong side."""
+        return np.ones(y.shape)
 
     def tilted(self, y: Array, mean: Array, variance: Array, power: Array | None = None) -> Tilted:
         """In closed form unless the density is raised to a power. Rasmussen and Williams eq. 3.58."""

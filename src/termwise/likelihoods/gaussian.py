@@ -44,6 +44,20 @@ class Gaussian(Likelihood):
         """For the log noise."""
         return np.asarray(0.5 * ((y - f) ** 2 / self.noise - 1.0))[None]
 
+    def sharpness(self, y: Array) -> Array:
+        """The precision."""
+        return np.full(y.shape, 1.0 / self.noise)
+
+    def tilted_by_parameters(
+        self, y: Array, mean: Array, variance: Array, power: Array | None = None
+    ) -> Array:
+        """In closed form."""
+        by = np.ones(mean.shape) if power is None else power
+        wide = self.noise / by
+        total = variance + wide
+        value = 0.5 * wide * ((y - mean) ** 2 / total - 1.0) / total + 0.5 * (1.0 - by)
+        return np.asarray(value)[None]
+
     def expected(self, y: Array, mean: Array, variance: Array) -> Expected:
         """In closed form."""
         value = self.log_density(y, mean) - 0.5 * variance / self.noise

@@ -32,6 +32,10 @@ class Poisson(Likelihood):
         rate = _rate(f)
         return y - rate, -rate, -rate
 
+    def sharpness(self, y: Array) -> Array:
+        """The curvature at the mode, and at least that of a small count."""
+        return np.maximum(y, 1.0)
+
     def expected(self, y: Array, mean: Array, variance: Array) -> Expected:
         """In closed form: E exp(f) = exp(mean + variance / 2)."""
         rate = _rate(mean + 0.5 * variance)

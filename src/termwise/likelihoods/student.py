@@ -71,6 +71,10 @@ class Student(Likelihood):
         third = -2.0 * (nu + 1.0) * r * (3.0 * nu - r**2) / (s * wide) ** 3
         return first, second, third
 
+    def sharpness(self, y: Array) -> Array:
+        """The curvature at the mode."""
+        return np.full(y.shape, (self.degrees + 1.0) / (self.degrees * self.scale**2))
+
     def by_parameters(self, y: Array, f: Array) -> Array:
         """For the log scale and the log degrees of freedom."""
         return self._parameters_by_square(((y - f) / self.scale) ** 2)

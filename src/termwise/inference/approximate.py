@@ -1,0 +1,95 @@
+"""The approximate evidence of rows whose likelihood is not normal, with its gradient, on the kernel matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from termwise.inference.latent import Sites, factor_of
+from termwise.inference.model import Layout, Model
+from termwise.inference.sites import Rule, Settled, settle
+from termwise.kernels.fused import run
+from termwise.kernels.fused.loops import symmetric_polynomials, symmetric_polynomials_adjoint
+from termwise.likelihoods.observed import Observed
+from termwise.measures.base import Array
+from termwise.posterior.posterior import Posterior
+
+
+@dataclass(eq=False)
+class SiteObjective:
+    """log p(y | theta), as a rule for sites gives it, + log p(theta).
+
+    Sites begin where they came to rest the last time, so that a small step of theta takes few of theirs.
+    """
+
+    model: Model
+    X: Array
+    observed: Observed
+    rule: Rule
+    threads: int = 1
+    jitter: float = 0.0
+    evaluations: int = 0
+    sites: Sites | None = None
+
+    @cached_property
+    def _cells(self) -> Array:
+        return np.ascontiguousarray(self.X.T)
+
+    def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
+        """The objective and its gradient, for late parameters only if wanted."""
+        self.evaluations += 1
+        layout = Layout.of(self.model, theta, self._cells, late=late)
+        variances, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
+        weights = layout.weights(variances)
+        settled = self._settle(theta, _kernel_matrix(layout, weights, self.threads))
+        C = _by_kernel(settled)
+        # `adjoint_below` reads the part below the diagonal, and counts it twice.
+        nothing = np.zeros(len(C))
+        total = run.adjoint_below(weights, layout.rows, C, nothing, nothing, self.threads)
+        by_variance, by_z = symmetric_polynomials_adjoint(layout.own_kernel, variances, np.diag(C).copy())
+        columns = layout.gradient(total, by_z)
+        orders = dvariances @ (by_variance + total.variances)
+        prior, gradient = self.model.log_prior(theta)
+        gradient = gradient + np.concatenate([columns, orders, settled.slope.parameters])
+        return settled.evidence + prior, gradient
+
+    def _settle(self, theta: Array, K: Array) -> Settled:
+        observed = self.observed.at(self.model.likelihood_parameters(theta))
+        settled = settle(self.rule, K, observed, self.sites)
+        if not settled.converged and self.sites is not None:
+            settled = settle(self.rule, K, observed)
+        self.sites = settled.posterior.sites
+        return settled
+
+    def posterior(self, theta: Array) -> Posterior:
+        """What is known at theta, with all rows as centres."""
+        layout = Layout.of(self.model, theta, self._cells, late=False)
+        variances, _ = self.model.orders.variances(self.model.order_parameters(theta))
+        K = _kernel_matrix(layout, layout.weights(variances), self.threads)
+        found = self._settle(theta, K).posterior
+        scale = np.sqrt(found.sites.tau)
+        root = scale[:, None] * factor_of(K, scale).inverse_root()
+        X, kernel = self.model.encoded(theta, self.X), self.model.kernel(theta)
+        return Posterior(kernel, X, found.alpha, root, 0.0)
+
+
+def _kernel_matrix(layout: Layout, weights: run.Weights, threads: int) -> Array:
+    """The kernel between all rows, with the variance of terms lost in missing cells on the diagonal."""
+    n = layout.cells.shape[1]
+    K = np.zeros((n, n))
+    run.gram_below(weights, layout.rows, K, threads)
+    K += K.T
+    e = np.empty((weights.variances.size, n))
+    symmetric_polynomials(layout.own_kernel, e)
+    K.reshape(-1)[:: n + 1] = weights.variances @ e
+    return K
+
+
+def _by_kernel(settled: Settled) -> Array:
+    """The gradient of the evidence for the kernel matrix."""
+    alpha = settled.posterior.alpha
+    left = alpha if settled.slope.u is None else alpha + 2.0 * settled.slope.u
+    C: Array = 0.5 * (0.5 * (np.outer(left, alpha) + np.outer(alpha, left)) - settled.posterior.inverse)
+    return C
