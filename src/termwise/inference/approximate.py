@@ -1,4 +1,4 @@
-"""The approximate evidence of rows whose likelihood is not normal, with its gradient, on the kernel matrix."""
+"""The approximate evidence of rows whose likelihood is not normal, and its gradient, on the kernel matrix."""
 
 from __future__ import annotations
 
