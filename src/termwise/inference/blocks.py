@@ -41,10 +41,12 @@ class Chunk(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayChunk:
-    """Rows in memory."""
+    """Rows in memory, perhaps with weights and offsets of their likelihood."""
 
     X: Array
     y: Array
+    weight: Array | None = None
+    offset: Array | None = None
 
     def read(self) -> tuple[Array, Array]:
         """The arrays themselves."""
@@ -76,8 +78,8 @@ class Setting:
 
     @property
     def noise(self) -> float:
-        """That of rows whose cells are all known."""
-        return float(np.exp(self.theta[-1]))
+        """That of rows whose cells are all known; one where a likelihood takes its place."""
+        return 1.0 if self.model.likelihood is not None else float(np.exp(self.theta[-1]))
 
     @cached_property
     def weights(self) -> run.Weights:
@@ -122,16 +124,16 @@ class Reached(Summed):
 
 def statistics(chunk: Chunk, push: Push, threads: int = 1) -> Sums:
     """The sums over the rows of a chunk that the bound needs."""
-    return _total(chunk, lambda block: _block_sums(block, push), threads)
+    return total(chunk, lambda block: _block_sums(block, push), threads)
 
 
 def adjoint(chunk: Chunk, pull: Pull, threads: int = 1) -> Reached:
     """The gradient of the bound, as far as it goes through the rows of a chunk."""
-    return _total(chunk, lambda block: _block_adjoint(block, pull), threads)
+    return total(chunk, lambda block: _block_adjoint(block, pull), threads)
 
 
 @dataclass(frozen=True, eq=False)
-class _Own:
+class Own:
     """The prior variance of rows: of the terms they have, and of those lost in missing cells, as noise."""
 
     layout: Layout
@@ -152,11 +154,16 @@ class _Own:
         return self._sum(self._kept if self.some_missing else self.layout.own_kernel)
 
     @cached_property
+    def whole(self) -> Array:
+        """k_nn, of all terms."""
+        return self._sum(self.layout.own_kernel)
+
+    @cached_property
     def precision(self) -> Array:
         """w_n = 1 / (noise + lost variance)."""
         if not self.some_missing:
             return np.full(self.layout.cells.shape[1], 1.0 / self.setting.noise)
-        return 1.0 / (self.setting.noise + self._sum(self.layout.own_kernel) - self.variance)
+        return 1.0 / (self.setting.noise + self.whole - self.variance)
 
     def _sum(self, z: Array) -> Array:
         e = np.empty((self.setting.variances.size, z.shape[1]))
@@ -167,12 +174,16 @@ class _Own:
     def adjoint(self, by_variance: Array, by_lost: Array) -> tuple[Array, Array]:
         """Gradients for the order variances and for z_d(x_n, x_n)."""
         if not self.some_missing:
-            return symmetric_polynomials_adjoint(self.layout.own_kernel, self.setting.variances, by_variance)
+            return self.adjoint_of_whole(by_variance)
         kept_s, kept_z = symmetric_polynomials_adjoint(
             self._kept, self.setting.variances, by_variance - by_lost
         )
-        all_s, all_z = symmetric_polynomials_adjoint(self.layout.own_kernel, self.setting.variances, by_lost)
+        all_s, all_z = self.adjoint_of_whole(by_lost)
         return kept_s + all_s, np.where(self.layout.missing, 0.0, kept_z) + all_z
+
+    def adjoint_of_whole(self, by_whole: Array) -> tuple[Array, Array]:
+        """The same of `whole`."""
+        return symmetric_polynomials_adjoint(self.layout.own_kernel, self.setting.variances, by_whole)
 
 
 def _layout(block: Block, setting: Setting, *, late: bool) -> Layout:
@@ -180,8 +191,12 @@ def _layout(block: Block, setting: Setting, *, late: bool) -> Layout:
     return Layout.of(setting.model, setting.theta, cells, late=late, like=setting.layout)
 
 
-def _layout_for_sums(block: Block, setting: Setting) -> Layout:
+def layout_for_sums(block: Block, setting: Setting) -> Layout:
+    """The layout of sums before at the same setting, or a new one, kept for the way back if there is room."""
     kept = setting.kept
+    found = None if kept is None else kept.find(block)
+    if found is not None:
+        return found
     if kept is None or not kept.has_room():
         return _layout(block, setting, late=False)
     layout = _layout(block, setting, late=kept.late)
@@ -189,16 +204,16 @@ def _layout_for_sums(block: Block, setting: Setting) -> Layout:
     return layout
 
 
-def _layout_for_adjoint(block: Block, pull: Pull) -> Layout:
-    kept = pull.setting.kept
-    found = None if kept is None else kept.take(block, late=pull.late)
-    return _layout(block, pull.setting, late=pull.late) if found is None else found
+def layout_for_adjoint(block: Block, setting: Setting, *, late: bool) -> Layout:
+    """The layout that the sums have kept, or a new one."""
+    found = None if setting.kept is None else setting.kept.take(block, late=late)
+    return _layout(block, setting, late=late) if found is None else found
 
 
 _memory = threading.local()
 
 
-def _workspace(rows: int, columns: int) -> tuple[Array, Array]:
+def workspace(rows: int, columns: int) -> tuple[Array, Array]:
     """Two matrices of this thread, used again and again: fresh memory costs more than what is done in it."""
     kept = getattr(_memory, "kept", None)
     if kept is None or kept.shape[1] < rows or kept.shape[2] != columns:
@@ -208,8 +223,8 @@ def _workspace(rows: int, columns: int) -> tuple[Array, Array]:
 
 def _block_sums(block: Block, push: Push) -> Sums:
     setting, y = push.setting, block.y
-    own = _Own(_layout_for_sums(block, setting), setting)
-    A, _ = _workspace(y.size, len(setting.inducing))
+    own = Own(layout_for_sums(block, setting), setting)
+    A, _ = workspace(y.size, len(setting.inducing))
     run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=A)
     multiply_by_upper(A, push.root)
     w = own.precision
@@ -222,8 +237,8 @@ def _block_sums(block: Block, push: Push) -> Sums:
 
 def _block_adjoint(block: Block, pull: Pull) -> Reached:
     setting, y = pull.setting, block.y
-    own = _Own(_layout_for_adjoint(block, pull), setting)
-    K, G = _workspace(y.size, len(setting.inducing))
+    own = Own(layout_for_adjoint(block, setting, late=pull.late), setting)
+    K, G = workspace(y.size, len(setting.inducing))
     run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=K)
     np.matmul(K, pull.quadratic, out=G)
     w, noise, fitted = own.precision, setting.noise, K @ pull.linear
@@ -240,7 +255,7 @@ def _block_adjoint(block: Block, pull: Pull) -> Reached:
     return Reached(columns, common, reached.variances + by_order, total, reached.z.u, reached.z.a)
 
 
-def _total(chunk: Chunk, function: Callable[[Block], T], threads: int) -> T:
+def total(chunk: Chunk, function: Callable[[Block], T], threads: int) -> T:
     """The sum of a function over the blocks of a chunk, in their order."""
     X, y = chunk.read()
     cuts = [slice(start, start + BLOCK_ROWS) for start in range(0, y.size, BLOCK_ROWS)]

@@ -70,6 +70,11 @@ class Kept:
         self._used.append(memory)
         return memory
 
+    def find(self, block: Block) -> Layout | None:
+        """The layout of a block, if it was kept, for more sums."""
+        _, layout = self._layouts.get(block.key, (None, None))
+        return layout
+
     def take(self, block: Block, *, late: bool) -> Layout | None:
         """The layout of a block, if it was kept."""
         assert late == self.late, "the way back wants other tangents than the evaluation began with"

@@ -52,14 +52,14 @@ class SparseObjective:
         noise, root = push.setting.noise, push.root
         pull = Pull(push.setting, root @ bound.curvature @ root.T, np.sqrt(noise) * (root @ bound.mean), late)
         reached: Reached = reduce(add, self.workers.map(adjoint, self.chunks, pull))
-        columns, by_variance, by_rows = _through_inducing(push, bound, reached, noise)
+        columns, by_variance, by_rows = through_inducing(push.setting, root, bound, reached)
         _, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         prior, gradient = self.model.log_prior(theta)
         likelihood = np.concatenate([columns, dvariances @ by_variance, [noise * reached.noise]])
         return bound.value + prior, gradient + likelihood, by_rows
 
     def _bound(self, setting: Setting) -> tuple[Push, Bound]:
-        push, self.jitter = _push(setting)
+        push, self.jitter = push_of(setting)
         sums: Sums = reduce(add, self.workers.map(statistics, self.chunks, push))
         return push, Bound.of(sums)
 
@@ -83,7 +83,7 @@ class Solution:
     effective: float
 
 
-def _push(setting: Setting) -> tuple[Push, float]:
+def push_of(setting: Setting) -> tuple[Push, float]:
     """What makes a_n of k_n, and all that was added to the diagonal of Kuu."""
     rows = setting.layout.rows
     K = run.cross(setting.weights, rows, rows, 1)
@@ -98,12 +98,11 @@ def _push(setting: Setting) -> tuple[Push, float]:
     return Push(setting, root), jitter + factor.jitter
 
 
-def _through_inducing(
-    push: Push, bound: Bound, reached: Reached, noise: float
+def through_inducing(
+    setting: Setting, root: Array, bound: Bound, reached: Reached
 ) -> tuple[Array, Array, run.Rows]:
     """Add what the inducing rows bring: their own kernel, and their side of that with the rows."""
-    setting, root = push.setting, push.root
-    G = 0.5 * noise * (root @ (bound.curvature - bound.outer) @ root.T)
+    G = 0.5 * setting.noise * (root @ (bound.curvature - bound.outer) @ root.T)
     np.fill_diagonal(G, np.diag(G) + JITTER * np.mean(np.diag(G)))
     rows = setting.layout.rows
     # By one thread, so that it is the same to the last bit whoever the workers are.

@@ -1,0 +1,137 @@
+"""The functions of sparse inference that see rows when their likelihood is not normal.
+
+Each row has the site that variational inference asks for under the posterior of the inducing values, and no
+memory of sites before: what is damped are the sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from termwise.inference.blocks import (
+    Chunk,
+    Own,
+    Reached,
+    Setting,
+    layout_for_adjoint,
+    layout_for_sums,
+    total,
+    workspace,
+)
+from termwise.inference.kept import Block
+from termwise.inference.summed import Summed
+from termwise.kernels.fused import run
+from termwise.likelihoods.observed import Observed
+from termwise.linalg.in_place import multiply_by_upper, upper_square
+from termwise.measures.base import Array
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What rows are seen through: a_n = root' k_n, and inducing values u ~ N(mean, spread spread').
+
+    They are whitened: a priori u is standard normal and f_n is N(a_n' u, k_nn - |a_n|^2) given u.
+    """
+
+    setting: Setting
+    root: Array
+    mean: Array
+    spread: Array  # upper triangular
+
+
+@dataclass(frozen=True, eq=False)
+class SitePull:
+    """The gradient for k_n, tau_n P k_n + nu_n m, and which parameters it is to reach."""
+
+    view: View
+    quadratic: Array
+    linear: Array
+    late: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class SiteSums(Summed):
+    """Sums over rows: E log p(y | f), tau a a' (its upper triangle), nu a, and those of the likelihood."""
+
+    n_rows: int
+    value: float
+    outer: Array
+    linear: Array
+    parameters: Array
+
+
+def site_statistics(chunk: Chunk, view: View, threads: int = 1) -> SiteSums:
+    """The sums over the rows of a chunk."""
+    return total(chunk, lambda block: _block_sums(block, view), threads)
+
+
+def site_adjoint(chunk: Chunk, pull: SitePull, threads: int = 1) -> Reached:
+    """The gradient of the bound at rest, as far as it goes through the rows of a chunk."""
+    return total(chunk, lambda block: _block_adjoint(block, pull), threads)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sites:
+    """The rows of a block under the posterior: where f is, and the sites that follow."""
+
+    observed: Observed
+    mean: Array
+    variance: Array
+    value: Array
+    tau: Array
+    nu: Array
+
+
+def _observed(block: Block, setting: Setting) -> Observed:
+    likelihood = setting.model.likelihood
+    assert likelihood is not None, "the model of rows with sites has a likelihood"
+    at = likelihood.with_parameters(setting.model.likelihood_parameters(setting.theta))
+    rows = slice(block.start, block.start + block.y.size)
+    weight, offset = (getattr(block.chunk, name, None) for name in ("weight", "offset"))
+    return Observed(
+        at, block.y, None if weight is None else weight[rows], None if offset is None else offset[rows]
+    )
+
+
+def _sites(block: Block, view: View, own: Own, A: Array, spare: Array) -> _Sites:
+    spare[:] = A
+    multiply_by_upper(spare, view.spread)
+    mean = A @ view.mean
+    taken = np.einsum("ij,ij->i", A, A) - np.einsum("ij,ij->i", spare, spare)
+    variance = np.maximum(own.whole - taken, 0.0)
+    observed = _observed(block, view.setting)
+    found = observed.expected(mean, variance)
+    tau = np.maximum(-2.0 * found.by_variance, 0.0)
+    return _Sites(observed, mean, variance, found.value, tau, found.by_mean + tau * mean)
+
+
+def _block_sums(block: Block, view: View) -> SiteSums:
+    setting = view.setting
+    own = Own(layout_for_sums(block, setting), setting)
+    A, spare = workspace(block.y.size, len(setting.inducing))
+    run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=A)
+    multiply_by_upper(A, view.root)
+    sites = _sites(block, view, own, A, spare)
+    linear = sites.nu @ A
+    A *= np.sqrt(sites.tau)[:, None]
+    by_row = sites.observed.expected_by_parameters(sites.mean, sites.variance)
+    return SiteSums(block.y.size, float(np.sum(sites.value)), upper_square(A), linear, np.sum(by_row, axis=1))
+
+
+def _block_adjoint(block: Block, pull: SitePull) -> Reached:
+    view, setting = pull.view, pull.view.setting
+    own = Own(layout_for_adjoint(block, setting, late=pull.late), setting)
+    K, G = workspace(block.y.size, len(setting.inducing))
+    run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=K)
+    A = K.copy()
+    multiply_by_upper(A, view.root)
+    sites = _sites(block, view, own, A, G)
+    np.matmul(K, pull.quadratic, out=G)
+    G *= sites.tau[:, None]
+    rows = setting.layout.rows
+    reached = run.adjoint_cross(setting.weights, own.layout.rows, rows, G, 1, (sites.nu, pull.linear))
+    by_order, by_own = own.adjoint_of_whole(-0.5 * sites.tau)
+    columns, common = own.layout.row_gradient(reached, by_own)
+    return Reached(columns, common, reached.variances + by_order, 0.0, reached.z.u, reached.z.a)

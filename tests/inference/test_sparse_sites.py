@@ -1,0 +1,93 @@
+"""The sparse bound of likelihoods that are not normal: with all rows inducing, that of the kernel matrix."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from termwise.inference import blocks, sites
+from termwise.inference.approximate import SiteObjective
+from termwise.inference.blocks import ArrayChunk
+from termwise.inference.model import Model
+from termwise.inference.sites import RULES
+from termwise.inference.sparse import SparseObjective
+from termwise.inference.sparse_sites import SparseSiteObjective
+from termwise.inference.workers import ExecutorWorkers, LocalWorkers
+from termwise.likelihoods import Gaussian, Logit, Poisson, Probit, Student
+from tests.inference.test_approximate import problem
+
+every = pytest.mark.parametrize(
+    "likelihood", [Logit(), Probit(), Poisson(), Student(0.5, 4.0), Gaussian(0.3)]
+)
+
+
+def sparse_of(model, X, observed, inducing, workers=None):
+    chunk = ArrayChunk(X, observed.y, observed.weight, observed.offset)
+    return SparseSiteObjective(model, [chunk], inducing, workers or LocalWorkers(1), tolerance=1e-14)
+
+
+def without_missing(X):
+    return X[~np.isnan(X).any(axis=1)]
+
+
+@every
+def test_with_all_rows_inducing_it_is_the_bound_of_the_kernel_matrix(likelihood, monkeypatch):
+    monkeypatch.setattr(sites, "TOLERANCE", 1e-13)
+    model, X, observed, theta = problem(likelihood, n=40)
+    known = ~np.isnan(X).any(axis=1)
+    X, observed = X[known], observed.rows(known)
+    dense = SiteObjective(model, X, observed, RULES["variational"])
+    sparse = sparse_of(model, X, observed, X)
+    expected, slope = dense.value_and_gradient(theta)
+    value, gradient = sparse.value_and_gradient(theta)
+    assert value == pytest.approx(expected, abs=1e-6)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-4)
+    one, other = sparse.posterior(theta), dense.posterior(theta)
+    np.testing.assert_allclose(one.mean(other.centres), other.mean(other.centres), atol=1e-5)
+    np.testing.assert_allclose(one.variance(other.centres), other.variance(other.centres), atol=1e-5)
+
+
+@every
+def test_the_gradient_is_that_of_the_value(likelihood, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
+    model, X, observed, theta = problem(likelihood, n=30)
+    objective = sparse_of(model, X, observed, without_missing(X)[:6])
+    _, exact = objective.value_and_gradient(theta)
+    for i, (low, high) in enumerate(model.bounds()):
+        if low < high:
+            step = 1e-4 * np.eye(theta.size)[i]
+            up, down = (objective.value_and_gradient(theta + sign * step)[0] for sign in (1.0, -1.0))
+            assert exact[i] == pytest.approx((up - down) / 2e-4, rel=1e-3, abs=1e-3), f"parameter {i}"
+
+
+def test_with_normal_noise_it_is_the_collapsed_bound():
+    model, X, observed, theta = problem(Gaussian(0.3), n=40)
+    known = ~np.isnan(X).any(axis=1)  # a missing cell is noise there, and variance of f here
+    X, y = X[known], observed.y[known]
+    collapsed = SparseObjective(
+        Model(model.columns, model.orders), [ArrayChunk(X, y)], X[:8], LocalWorkers(1)
+    )
+    sparse = SparseSiteObjective(model, [ArrayChunk(X, y)], X[:8], LocalWorkers(1))
+    expected, slope = collapsed.value_and_gradient(theta)
+    value, gradient = sparse.value_and_gradient(theta)
+    assert value == pytest.approx(expected, abs=1e-8)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-6, atol=1e-6)
+
+
+def test_more_inducing_rows_never_lower_the_bound():
+    model, X, observed, theta = problem(Logit(), n=60)
+    Z = without_missing(X)
+    values = [sparse_of(model, X, observed, Z[:m]).value_and_gradient(theta)[0] for m in (2, 6, 18)]
+    assert values[0] <= values[1] + 1e-6 <= values[2] + 2e-6
+
+
+def test_threads_and_workers_change_no_bit(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
+    model, X, observed, theta = problem(Probit(), n=50)
+    Z = without_missing(X)[:5]
+    value, gradient = sparse_of(model, X, observed, Z).value_and_gradient(theta)
+    with ThreadPoolExecutor(2) as pool:
+        for workers in (LocalWorkers(3), ExecutorWorkers(pool)):
+            other, slope = sparse_of(model, X, observed, Z, workers).value_and_gradient(theta)
+            assert other == value
+            np.testing.assert_array_equal(slope, gradient)
