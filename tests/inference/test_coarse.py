@@ -58,7 +58,7 @@ def model_of(X):
 def fit(X, y, *, monitor=None, seed=0, **options):
     splitting, fitting = np.random.default_rng(seed).spawn(2)
     chosen = SparseOptions(**{"n_inducing": INDUCING, "workers": LocalWorkers(1), **options})
-    return fit_sparse(model_of(X), Data.in_memory(X, y, splitting), chosen, fitting, monitor)
+    return fit_sparse(model_of(X), Data.in_memory(ArrayChunk(X, y), splitting), chosen, fitting, monitor)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -218,7 +218,7 @@ def test_how_all_rows_are_cut_into_chunks_hardly_matters(fitted):
     """Only the last stage sees the chunks; its steps may end a little elsewhere."""
     found, _, X, y, _ = fitted
     splitting, fitting = np.random.default_rng(0).spawn(2)
-    whole = Data.in_memory(X, y, splitting)
+    whole = Data.in_memory(ArrayChunk(X, y), splitting)
     chunks = [ArrayChunk(X[rows], y[rows]) for rows in (slice(700), slice(700, 701), slice(701, None))]
     options = SparseOptions(n_inducing=INDUCING, workers=LocalWorkers(1))
     again = fit_sparse(found.model, replace(whole, chunks=chunks), options, fitting)
@@ -227,13 +227,13 @@ def test_how_all_rows_are_cut_into_chunks_hardly_matters(fitted):
 
 def test_a_table_in_memory_is_sampled_without_repetition():
     X, y = np.arange(5000.0)[:, None], -np.arange(5000.0)
-    data = Data.in_memory(X, y, np.random.default_rng(0))
+    data = Data.in_memory(ArrayChunk(X, y), np.random.default_rng(0))
     assert data.n_rows == 5000
-    assert len(data.sample) == len(np.unique(data.sample)) == 2500
-    np.testing.assert_array_equal(data.sample_y, -data.sample[:, 0])
-    assert np.abs(np.corrcoef(data.sample_y, np.arange(2500))[0, 1]) < 0.1
-    same = Data.in_memory(X, y, np.random.default_rng(0))
-    np.testing.assert_array_equal(data.sample, same.sample)
+    assert len(data.sample.X) == len(np.unique(data.sample.X)) == 2500
+    np.testing.assert_array_equal(data.sample.y, -data.sample.X[:, 0])
+    assert np.abs(np.corrcoef(data.sample.y, np.arange(2500))[0, 1]) < 0.1
+    same = Data.in_memory(ArrayChunk(X, y), np.random.default_rng(0))
+    np.testing.assert_array_equal(data.sample.X, same.sample.X)
 
 
 def test_effects_are_found_among_many_columns(monkeypatch):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from termwise.inference.blocks import ArrayChunk
 from termwise.inference.columns import FixedColumn, WarpedColumn
 from termwise.inference.exact import ExactObjective
 from termwise.inference.fit import FitOptions, fit_exact
@@ -45,7 +46,7 @@ def model_of(X, loadings=(0.1, 0.4, -0.3)):
 def fit(X, y, *, model=None, monitor=None, seed=0, **options):
     model = model or model_of(X)
     chosen = FitOptions(**{"n_starts": 1, "n_jobs": 1, **options})
-    return fit_exact(model, X, y, chosen, np.random.default_rng(seed), monitor)
+    return fit_exact(model, ArrayChunk(X, y), chosen, np.random.default_rng(seed), monitor)
 
 
 @pytest.fixture(scope="module")

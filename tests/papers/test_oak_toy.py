@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from termwise import AdditiveGPRegressor, OAKRegressor
+from termwise.inference.blocks import ArrayChunk
 from termwise.inference.columns import FixedColumn
 from termwise.inference.fit import FitOptions, fit_exact
 from termwise.inference.model import Model
@@ -154,7 +155,7 @@ def fitted_at(first_order_variance, *, constrained):
         FirstOrderAt(variance=first_order_variance),
     )
     options, rng = FitOptions(n_starts=2, n_jobs=1), np.random.default_rng(0)
-    found = fit_exact(model, columns.T.copy(), (y - y.mean()) / y.std(), options, rng)
+    found = fit_exact(model, ArrayChunk(columns.T.copy(), (y - y.mean()) / y.std()), options, rng)
     return found.result.objective, np.var(found.posterior.term_mean((0, 1), columns.T))
 
 

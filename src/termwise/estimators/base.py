@@ -30,6 +30,7 @@ from termwise.estimators.ranked import Ranked, ranked_terms, variance_between
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.terms import Term
+from termwise.inference.blocks import ArrayChunk
 from termwise.inference.coarse import fit_sparse
 from termwise.inference.fit import Fit
 from termwise.inference.inducing import CHOICES
@@ -90,7 +91,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         columns, choices = plan_columns(encoder, encoded, standard, self._plan(encoder))
         rng = np.random.default_rng(_seed(self.random_state))
         model = Model(columns, self._orders(len(columns)))
-        found = learn(model, encoded, standard, self._asked(), rng, monitor_for(self.progress))
+        found = learn(model, ArrayChunk(encoded, standard), self._asked(), rng, monitor_for(self.progress))
         self._keep(found, _learned(encoder, found), scale)
         self.columns_ = choices
         return self

@@ -19,6 +19,7 @@ from termwise.distributed.source import ClusterSource
 from termwise.encode.encoder import MOST_SINGLE_LEVELS, Encoder, fit_encoder
 from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TableError, TargetError, TermwiseWarning
+from termwise.inference.blocks import ArrayChunk
 from termwise.inference.coarse import MOST_SAMPLED, Data
 from termwise.inference.source import FileSource, Packed, Question, Source, answer
 from termwise.inference.workers import ExecutorWorkers, LocalWorkers, Workers
@@ -113,7 +114,7 @@ class Known:
         chunks = source.encoded(encoder, target, self.scale)
         X = encoder.transform(self.sample)[self.shuffled]
         y = self.scale.forward(self.sample_target)[self.shuffled]
-        return Data(chunks, self.survey.n_rows, X, y)
+        return Data(chunks, self.survey.n_rows, ArrayChunk(X, y))
 
 
 def know(source: Source, target: str, categorical: Any, rng: np.random.Generator) -> Known:

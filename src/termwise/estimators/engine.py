@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from termwise.errors import NotEnoughMemoryError, OptionError, TableError
+from termwise.inference.blocks import ArrayChunk
 from termwise.inference.coarse import CANDIDATES, MOST_SAMPLED, Data, SparseOptions, fit_sparse
 from termwise.inference.fit import Fit, FitOptions, fit_exact
 from termwise.inference.kept import KEPT_BYTES
@@ -16,7 +17,6 @@ from termwise.inference.model import Model
 from termwise.inference.progress import Monitor
 from termwise.inference.workers import LocalWorkers, Workers
 from termwise.kernels.fused.run import cores
-from termwise.measures.base import Array
 
 EXACT_ROWS = 2000  # up to this many the exact engine is as fast as a sparse one that predicts as well
 MOST_ROWS = 20_000
@@ -67,16 +67,16 @@ class Asked:
 
 
 def learn(
-    model: Model, X: Array, y: Array, asked: Asked, rng: np.random.Generator, monitor: Monitor | None
+    model: Model, rows: ArrayChunk, asked: Asked, rng: np.random.Generator, monitor: Monitor | None
 ) -> Fit:
     """Fit a table in memory by the engine that is asked for or that suits its rows."""
     check_level_memory(model, asked.threads)
-    if asked.engine(y.size) == "exact":
-        _check_exact_memory(y.size)
-        return fit_exact(model, X, y, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
-    options = asked.sparse_options(y.size)
-    check_sparse_memory(options, *X.shape)
-    return fit_sparse(model, Data.in_memory(X, y, rng, options.n_inducing), options, rng, monitor)
+    if asked.engine(rows.y.size) == "exact":
+        _check_exact_memory(rows.y.size)
+        return fit_exact(model, rows, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
+    options = asked.sparse_options(rows.y.size)
+    check_sparse_memory(options, *rows.X.shape)
+    return fit_sparse(model, Data.in_memory(rows, rng, options.n_inducing), options, rng, monitor)
 
 
 def _check_exact_memory(n: int) -> None:

@@ -52,6 +52,11 @@ class ArrayChunk:
         """The arrays themselves."""
         return self.X, self.y
 
+    def rows(self, chosen: slice | Array) -> ArrayChunk:
+        """Some of the rows."""
+        weight, offset = (None if part is None else part[chosen] for part in (self.weight, self.offset))
+        return ArrayChunk(self.X[chosen], self.y[chosen], weight, offset)
+
 
 @dataclass(frozen=True, eq=False)
 class Setting:

@@ -70,7 +70,7 @@ def first_points(
     for i, stream in enumerate(rng.spawn(count)):
         lengthscales = np.full(len(model.columns), lengthscale)
         noise = FIRST_NOISES[i % len(FIRST_NOISES)]
-        if i >= len(FIRST_NOISES):
+        if i >= len(FIRST_NOISES) or (i > 0 and model.likelihood is not None):
             lengthscales *= np.exp(SPREAD * stream.standard_normal(lengthscales.size))
             noise = float(np.exp(stream.uniform(*np.log(NOISE_RANGE))))
         starts.append(np.clip(model.start(lengthscales, noise), low, high))

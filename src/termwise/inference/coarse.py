@@ -26,8 +26,7 @@ from termwise.inference.climb import (
     first_points,
     free_parameters,
 )
-from termwise.inference.exact import ExactObjective
-from termwise.inference.fit import Fit
+from termwise.inference.fit import Fit, dense_objective
 from termwise.inference.inducing import choose_rows
 from termwise.inference.kept import Kept
 from termwise.inference.model import Model
@@ -35,6 +34,7 @@ from termwise.inference.moving import move_rows
 from termwise.inference.progress import Clock, Forecast, Monitor, Progress
 from termwise.inference.result import FitResult
 from termwise.inference.sparse import Solution, SparseObjective
+from termwise.inference.sparse_sites import SparseSiteObjective
 from termwise.inference.workers import LocalWorkers, Workers
 from termwise.kernels.fused.run import cores
 from termwise.linalg.threads import one_blas_thread
@@ -59,6 +59,9 @@ EXPECTED = 25  # evaluations of a stage, to foresee the time
 LOOPS = 30.0  # work of a column of the kernel, and its gradient, in multiplications of BLAS
 
 
+AnySparse = SparseObjective | SparseSiteObjective
+
+
 @dataclass(frozen=True)
 class SparseOptions:
     """How to search."""
@@ -76,15 +79,14 @@ class Data:
 
     chunks: Sequence[Chunk]
     n_rows: int
-    sample: Array
-    sample_y: Array
+    sample: ArrayChunk
 
     @classmethod
-    def in_memory(cls, X: Array, y: Array, rng: np.random.Generator, n_inducing: int = 0) -> Data:
+    def in_memory(cls, rows: ArrayChunk, rng: np.random.Generator, n_inducing: int = 0) -> Data:
         """A table in memory, one chunk; its sample has as many rows as are to be inducing."""
-        size = max(int(np.clip(len(X) // 2, LEAST_SAMPLED, MOST_SAMPLED)), n_inducing)
-        order = rng.permutation(len(X))[:size]
-        return cls([ArrayChunk(X, y)], len(X), X[order], y[order])
+        count = rows.y.size
+        size = max(int(np.clip(count // 2, LEAST_SAMPLED, MOST_SAMPLED)), n_inducing)
+        return cls([rows], count, rows.rows(rng.permutation(count)[:size]))
 
 
 def fit_sparse(
@@ -110,8 +112,8 @@ def fit_sparse(
             best = stages.go_on(best, size)
         objective, best = stages.finish(best)
         solution = objective.posterior(best.theta)
-        rows = model.encoded(best.theta, data.sample[:RESIDUALS])
-        noise = _noise(solution, rows, data)
+        rows = model.encoded(best.theta, data.sample.X[:RESIDUALS])
+        noise = _noise(solution, rows, data) if model.likelihood is None else Noise.normal(0.0)
     by_start = tuple(one.objective for one in climbs)
     result = FitResult(
         status=best.status,
@@ -129,7 +131,7 @@ def fit_sparse(
 def _noise(solution: Solution, rows: Array, data: Data) -> Noise:
     """The scatter of observations by the residuals of some rows, as if these had not been learned from."""
     posterior = solution.posterior
-    residuals = data.sample_y[: len(rows)] - posterior.mean(rows)
+    residuals = data.sample.y[: len(rows)] - posterior.mean(rows)
     # On average a row is fitted closer than a new one by its share of the effective parameters.
     unseen = residuals / max(0.5, 1.0 - solution.effective / data.n_rows)
     return Noise.fit(unseen, posterior.variance(rows), posterior.noise)
@@ -164,14 +166,14 @@ class Stages:
         that begins there does not find back.
         """
         self.forecast.next_stage()
-        X, y = self.data.sample[: self._exact_rows], self.data.sample_y[: self._exact_rows]
+        rows = self.data.sample.rows(slice(self._exact_rows))
         free = free_parameters(self.model) & ~self.model.late()
-        effort = Effort(ROUGH, FIRST_STEPS, None, y.size, FIRST_STEP)
+        effort = Effort(ROUGH, FIRST_STEPS, None, rows.y.size, FIRST_STEP)
 
         def climb(start: int) -> Climb:
             # By one thread each, so that their number changes no bit.
-            objective = ExactObjective(self.model, X, y, threads=1)
-            return ascend(objective, starts[start], free, effort, self._watch(y.size, start))
+            objective = dense_objective(self.model, rows, threads=1)
+            return ascend(objective, starts[start], free, effort, self._watch(rows.y.size, start))
 
         with ThreadPoolExecutor(self.options.threads, thread_name_prefix="termwise-starts") as pool:
             return list(pool.map(climb, range(len(starts))))
@@ -187,29 +189,32 @@ class Stages:
         effort = Effort(MIDDLE, steps, before.widths, size, FIRST_STEP)
         return self._ascend(objective, before.theta, effort)
 
-    def finish(self, before: Climb) -> tuple[SparseObjective, Climb]:
+    def finish(self, before: Climb) -> tuple[AnySparse, Climb]:
         """The last steps, on all rows."""
-        Z = self._choose(before.theta, len(self.data.sample), self.options.n_inducing)
-        objective = SparseObjective(self.model, self.data.chunks, Z, self.options.workers, self.kept)
+        Z = self._choose(before.theta, self.data.sample.y.size, self.options.n_inducing)
+        objective = self._sparse(self.data.chunks, Z, self.options.workers)
         effort = Effort(FINE, _last_steps(self.data.n_rows), before.widths, self.data.n_rows, FIRST_STEP)
         best = self._ascend(objective, before.theta, effort)
-        if self.options.inducing != "optimised":
+        if self.options.inducing != "optimised" or not isinstance(objective, SparseObjective):
             return objective, best
         self.forecast.next_stage()
         objective = move_rows(objective, best.theta, effort, self._watch(self.data.n_rows, 0))
         return objective, best
 
-    def _objective(self, theta: Array, size: int) -> SparseObjective:
+    def _objective(self, theta: Array, size: int) -> AnySparse:
         Z = self._choose(theta, size, self._inducing_for(size))
-        rows = ArrayChunk(self.data.sample[:size], self.data.sample_y[:size])
-        return SparseObjective(self.model, [rows], Z, LocalWorkers(self.options.threads), self.kept)
+        return self._sparse([self.data.sample.rows(slice(size))], Z, LocalWorkers(self.options.threads))
+
+    def _sparse(self, chunks: Sequence[Chunk], Z: Array, workers: Workers) -> AnySparse:
+        kind = SparseObjective if self.model.likelihood is None else SparseSiteObjective
+        return kind(self.model, chunks, Z, workers, self.kept)
 
     def _inducing_for(self, size: int) -> int:
         # Samples are cheap: what is learned of them should not suffer when few inducing rows are asked for.
         return min(max(self.options.n_inducing, LEAST_INDUCING), max(1, size // ROWS_PER_INDUCING))
 
     def _choose(self, theta: Array, size: int, count: int) -> Array:
-        candidates = self.data.sample[: min(size, CANDIDATES * count)]
+        candidates = self.data.sample.X[: min(size, CANDIDATES * count)]
         return choose_rows(self.options.inducing, self.model, theta, candidates, count, self.rng)
 
     @property
@@ -246,7 +251,7 @@ def _last_steps(n_rows: int) -> int:
 
 def _sizes(data: Data) -> list[int]:
     """The sizes of the samples before all rows are looked at."""
-    sizes = [min(FIRST_ROWS, max(LEAST_SAMPLED, data.n_rows // GROWTH), len(data.sample))]
-    while sizes[-1] * GROWTH <= len(data.sample) and 2 * sizes[-1] * GROWTH <= data.n_rows:
+    sizes = [min(FIRST_ROWS, max(LEAST_SAMPLED, data.n_rows // GROWTH), data.sample.y.size)]
+    while sizes[-1] * GROWTH <= data.sample.y.size and 2 * sizes[-1] * GROWTH <= data.n_rows:
         sizes.append(sizes[-1] * GROWTH)
     return sizes

@@ -10,12 +10,16 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from termwise.errors import NumericalError
+from termwise.inference.approximate import SiteObjective
+from termwise.inference.blocks import ArrayChunk
 from termwise.inference.climb import WORST, Climb, Effort, Watch, climb, first_points
 from termwise.inference.exact import ExactObjective
 from termwise.inference.model import Model
 from termwise.inference.progress import Clock, Monitor, Progress
 from termwise.inference.result import FitResult
+from termwise.inference.sites import RULES
 from termwise.kernels.fused.run import cores
+from termwise.likelihoods.observed import Observed
 from termwise.linalg.threads import one_blas_thread
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
@@ -32,6 +36,7 @@ class FitOptions:
     n_starts: int = 2
     n_jobs: int | None = None
     max_steps: int = 500
+    rule: str = "variational"  # for sites, if the likelihood is not normal
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,31 +50,41 @@ class Fit:
     result: FitResult
 
 
+def dense_objective(
+    model: Model, rows: ArrayChunk, threads: int, rule: str = "variational"
+) -> ExactObjective | SiteObjective:
+    """The evidence on the whole kernel matrix; by a rule for sites if the likelihood is not normal."""
+    if model.likelihood is None:
+        return ExactObjective(model, rows.X, rows.y, threads)
+    observed = Observed(model.likelihood, rows.y, rows.weight, rows.offset)
+    return SiteObjective(model, rows.X, observed, RULES[rule], threads)
+
+
 def fit_exact(
     model: Model,
-    X: Array,
-    y: Array,
+    rows: ArrayChunk,
     options: FitOptions,
     rng: np.random.Generator,
     monitor: Monitor | None = None,
 ) -> Fit:
     """Maximise log marginal likelihood + log prior over all parameters, from several starts."""
-    clock = Clock()
+    clock, n_rows = Clock(), rows.y.size
     starts = first_points(model, options.n_starts, rng)
 
     def climb_from(start: int, threads: int) -> Climb:
-        objective, effort = ExactObjective(model, X, y, threads), Effort(max_steps=options.max_steps)
-        return climb(objective, starts[start], effort, _watch(monitor, clock, start, y.size))
+        objective = dense_objective(model, rows, threads, options.rule)
+        effort = Effort(max_steps=options.max_steps)
+        return climb(objective, starts[start], effort, _watch(monitor, clock, start, n_rows))
 
-    climbs = _climb_all(climb_from, len(starts), y.size, options)
+    climbs = _climb_all(climb_from, len(starts), n_rows, options)
     best = max(climbs, key=lambda climb: climb.objective)
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
-    objective = ExactObjective(model, X, y, cores())
+    objective = dense_objective(model, rows, cores(), options.rule)
     posterior = objective.posterior(best.theta)
     evaluations = sum(climb.evaluations for climb in climbs)
     by_start = tuple(climb.objective for climb in climbs)
-    result = FitResult(best.status, best.objective, evaluations, clock(), objective.jitter, by_start, y.size)
+    result = FitResult(best.status, best.objective, evaluations, clock(), objective.jitter, by_start, n_rows)
     return Fit(model, best.theta, posterior, Noise.normal(posterior.noise), result)
 
 

@@ -13,7 +13,7 @@ from termwise.inference.blocks import Chunk, Pull, Push, Reached, Setting, adjoi
 from termwise.inference.bound import Bound, Sums
 from termwise.inference.kept import Kept
 from termwise.inference.model import Model
-from termwise.inference.workers import Workers
+from termwise.inference.workers import LocalWorkers, Workers
 from termwise.kernels.fused import run
 from termwise.linalg.cholesky import factorise
 from termwise.measures.base import Array
@@ -48,7 +48,7 @@ class SparseObjective:
         """The same, and the gradient for what the loops read of the inducing rows."""
         self.evaluations += 1
         self.kept.begin(late=late)
-        push, bound = self._bound(Setting(self.model, theta, self.inducing, self.kept))
+        push, bound = self._bound(Setting(self.model, theta, self.inducing, kept_by(self.workers, self.kept)))
         noise, root = push.setting.noise, push.root
         pull = Pull(push.setting, root @ bound.curvature @ root.T, np.sqrt(noise) * (root @ bound.mean), late)
         reached: Reached = reduce(add, self.workers.map(adjoint, self.chunks, pull))
@@ -81,6 +81,11 @@ class Solution:
     posterior: Posterior
     objective: float
     effective: float
+
+
+def kept_by(workers: Workers, kept: Kept) -> Kept | None:
+    """What is kept stays in this process, so it is for its own threads only."""
+    return kept if isinstance(workers, LocalWorkers) else None
 
 
 def push_of(setting: Setting) -> tuple[Push, float]:

@@ -16,7 +16,7 @@ from termwise.inference.kept import Kept
 from termwise.inference.model import Model
 from termwise.inference.site_blocks import SitePull, SiteSums, View, site_adjoint, site_statistics
 from termwise.inference.sites import GROWTH, LEAST_STEP, MOST_STEPS
-from termwise.inference.sparse import push_of, through_inducing
+from termwise.inference.sparse import Solution, kept_by, push_of, through_inducing
 from termwise.inference.workers import Workers
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
@@ -79,7 +79,8 @@ class SparseSiteObjective:
         """The objective and its gradient, for late parameters only if wanted; sets `jitter`."""
         self.evaluations += 1
         self.kept.begin(late=late)
-        view, sums, value = self._settle(Setting(self.model, theta, self.inducing, self.kept))
+        kept = kept_by(self.workers, self.kept)
+        view, sums, value = self._settle(Setting(self.model, theta, self.inducing, kept))
         root, identity = view.root, np.eye(view.mean.size)
         curvature = identity - view.spread @ view.spread.T - np.outer(view.mean, view.mean)
         pull = SitePull(view, root @ curvature @ root.T, root @ view.mean, late)
@@ -120,11 +121,13 @@ class SparseSiteObjective:
         sums: SiteSums = reduce(add, self.workers.map(site_statistics, self.chunks, view))
         return view, sums, sums.value - divergence
 
-    def posterior(self, theta: Array) -> Posterior:
+    def posterior(self, theta: Array) -> Solution:
         """What is known at theta, with the inducing rows as centres."""
-        view, _, _ = self._settle(Setting(self.model, theta, self.inducing))
+        view, _, bound = self._settle(Setting(self.model, theta, self.inducing))
         assert self.known is not None, "it has settled"
         eigenvalues, vectors = np.linalg.eigh(self.known.outer)
         taken = vectors * np.sqrt(np.maximum(eigenvalues, 0.0) / (1.0 + np.maximum(eigenvalues, 0.0)))
         Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)
-        return Posterior(kernel, Z, view.root @ view.mean, view.root @ taken, 0.0)
+        posterior = Posterior(kernel, Z, view.root @ view.mean, view.root @ taken, 0.0)
+        value = bound + self.model.log_prior(theta)[0]
+        return Solution(posterior, float(value), float(np.sum(taken**2)))
