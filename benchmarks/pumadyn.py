@@ -12,7 +12,7 @@ from benchmarks.data import REPOSITORY, Split, load
 from benchmarks.figures import Figure
 from benchmarks.timing import seconds
 from termwise import AdditiveGPRegressor, OAKRegressor
-from termwise.estimators.base import AdditiveRegressor
+from termwise.estimators.regressor import AdditiveRegressor
 
 FOLDS = 5
 INDUCING = (10, 20, 50, 100, 200, 400)

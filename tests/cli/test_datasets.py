@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 import termwise as tw
 from termwise.cli.main import cli
-from termwise.estimators.base import AdditiveRegressor
+from termwise.estimators.regressor import AdditiveRegressor
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

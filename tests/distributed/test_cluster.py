@@ -20,7 +20,7 @@ import pytest
 import termwise as tw
 from termwise.encode import encoded
 from termwise.errors import ClusterError, OptionError, SchemaError, TableError, TargetError
-from termwise.estimators import base
+from termwise.estimators import regressor
 from termwise.inference.source import answer
 
 pa = pytest.importorskip("pyarrow")
@@ -345,14 +345,14 @@ def test_a_dataframe_that_cannot_be_fitted(client: Any) -> None:
 def test_a_damaged_file_is_named(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is damaged after the first pass, before the workers encode its rows."""
     path = write(tmp_path / "t.parquet", a_table(3000), (2000, 1000))
-    know = base.know
+    know = regressor.know
 
     def know_and_damage(*args: Any) -> Any:
         known = know(*args)
         os.truncate(path, 20_000)
         return known
 
-    monkeypatch.setattr(base, "know", know_and_damage)
+    monkeypatch.setattr(regressor, "know", know_and_damage)
     with pytest.raises(TableError, match=r"t\.parquet', row group \d cannot be read as Parquet"):
         model().fit_dataset(path, target="y", client=client)
 

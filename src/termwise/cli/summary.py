@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from termwise.estimators.base import AdditiveRegressor
+    from termwise.estimators.regressor import AdditiveRegressor
 
 BAR = 20  # letters of a share of 100 %
 TOP, SMALL = 20, 0.001  # without --top at most so many terms are shown, and none with a smaller share

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from termwise.encode.encoder import Encoder
-from termwise.estimators.base import AdditiveRegressor
 from termwise.estimators.columns import ColumnPlan
 from termwise.estimators.options import KERNELS, one_of, whole_number
+from termwise.estimators.regressor import AdditiveRegressor
 from termwise.inference.orders import AllSubsets, EachOrder, Orders
 
 KINDS = ("additive", "gam", "se", "all-subsets")

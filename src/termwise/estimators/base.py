@@ -1,28 +1,24 @@
-"""What all additive regressors share: the way of the data from a table to a posterior and its terms."""
+"""What all additive models share: the way of the data from a table to a posterior and its terms."""
 
 from __future__ import annotations
 
 import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any, Self, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from termwise.encode.encoder import Encoder, NumberEncoder, fit_encoder
 from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TableError, TermError
 from termwise.estimators.columns import ColumnPlan, plan_columns
-from termwise.estimators.dataset import know, opened
-from termwise.estimators.engine import INFERENCES, Asked, check_level_memory, check_sparse_memory, learn
+from termwise.estimators.engine import INFERENCES, Asked, learn
 from termwise.estimators.options import (
     KERNELS,
-    checked_target,
-    finite_target,
     one_of,
     whole_number,
 )
@@ -31,22 +27,24 @@ from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.terms import Term
 from termwise.inference.blocks import ArrayChunk
-from termwise.inference.coarse import fit_sparse
 from termwise.inference.fit import Fit
 from termwise.inference.inducing import CHOICES
 from termwise.inference.model import Model
 from termwise.inference.orders import Orders
 from termwise.inference.progress import monitor_for
-from termwise.inference.source import Source
 from termwise.kernels.additive import Subset
+from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 from termwise.table import Schema, Table, open_dataset, read_table
 
 LEADING = 6  # terms drawn by default
 
 
-class AdditiveRegressor(RegressorMixin, BaseEstimator):
-    """Abstract: a Gaussian process that is a sum of terms. Subclasses say which kernel and which orders."""
+class AdditiveModel(BaseEstimator):
+    """Abstract: a Gaussian process that is a sum of terms.
+
+    Subclasses say which kernel and which orders, and what is predicted.
+    """
 
     kernel: str
     categorical: Any
@@ -71,71 +69,22 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
     def _uses_flow(self) -> bool:
         """Whether numbers are bent towards the normal before anything else."""
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from a table and a target; any frame, numpy array or list of rows.
-
-        Strings, booleans and categories are levels; empty cells are marginalised. Writes the attributes
-        `encoder_`, `target_scale_`, `posterior_`, `noise_` (how observations scatter), `fit_result_`,
-        `objective_` and `columns_` (what was chosen for each column).
-        """
-        self._check_options()
-        table = read_table(X)
-        target = checked_target(y, table.n_rows)
+    def _learn(
+        self, table: Table, y: Array, likelihood: Likelihood | None = None, weight: Array | None = None
+    ) -> tuple[Encoder, Fit]:
+        """Learn from a table and a target in the units that the engine works in; writes `columns_`."""
         schema = _schema(table, self.categorical)
         table = schema.check(table, owner=type(self).__name__)
         encoder = fit_encoder(schema, table, flow=self._uses_flow(), unknown=self.unknown)
-        _require_columns(encoder)
+        require_columns(encoder)
         encoded = encoder.transform(table)
-        scale = Standardise.fit(target)
-        standard = scale.forward(target)
-        columns, choices = plan_columns(encoder, encoded, standard, self._plan(encoder))
-        rng = np.random.default_rng(_seed(self.random_state))
-        model = Model(columns, self._orders(len(columns)))
-        found = learn(model, ArrayChunk(encoded, standard), self._asked(), rng, monitor_for(self.progress))
-        self._keep(found, _learned(encoder, found), scale)
+        columns, choices = plan_columns(encoder, encoded, y, self._plan(encoder))
+        rng = np.random.default_rng(seed_of(self.random_state))
+        model = Model(columns, self._orders(len(columns)), likelihood)
+        rows = ArrayChunk(encoded, y, weight)
+        found = learn(model, rows, self._asked(), rng, monitor_for(self.progress))
         self.columns_ = choices
-        return self
-
-    def fit_dataset(
-        self, data: Any, *, target: str, client: Any = None, executor: Executor | None = None
-    ) -> Self:
-        """Learn from data that need not fit in memory, or from the memory of a cluster.
-
-        data is the path of a Parquet file or folder, a pattern such as "data/*.parquet", a list of these, a
-        `pyarrow.dataset.Dataset`, or with client a Dask dataframe. Rows are read by row groups: once
-        to see levels and ranges, then whenever the sparse engine needs them. Encodings and measures come from
-        a random sample of 256,000 rows. A data set small enough for the exact engine is read whole.
-
-        client is a `dask.distributed.Client` whose workers can read the files; executor any
-        `concurrent.futures.Executor`. Without them the cores of this machine do the work. All give the same
-        model.
-        """
-        self._check_options()
-        with opened(data, client, executor) as source:
-            n_rows = sum(chunk.n_rows for chunk in source.about)
-            if self._asked().engine(n_rows) == "exact":
-                return self._fit_whole(source, target)
-            rng = np.random.default_rng(_seed(self.random_state))
-            options = self._asked().sparse_options(n_rows, source.workers)
-            check_sparse_memory(options, n_rows, len(source.about[0].names))
-            known = know(source, target, self.categorical, rng)
-            encoder, rows, y = known.encoder(flow=self._uses_flow(), unknown=self.unknown)
-            _require_columns(encoder)
-            columns, choices = plan_columns(encoder, rows, y, self._plan(encoder))
-            model = Model(columns, self._orders(len(columns)))
-            check_level_memory(model, options.threads)
-            found = fit_sparse(
-                model, known.data(source, encoder, target), options, rng, monitor_for(self.progress)
-            )
-        self._keep(found, _learned(encoder, found), known.scale)
-        self.columns_ = choices
-        return self
-
-    def _fit_whole(self, source: Source, target: str) -> Self:
-        """Read all rows and fit them in memory."""
-        # So few rows that the sample has all of them, whatever the seed.
-        known = know(source, target, self.categorical, np.random.default_rng(0))
-        return self.fit(known.sample, known.sample_target)
+        return learned_encoder(encoder, found), found
 
     def _keep(self, found: Fit, encoder: Encoder, scale: Standardise) -> None:
         self.encoder_, self.posterior_, self.target_scale_ = encoder, found.posterior, scale
@@ -173,26 +122,6 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "posterior_")
         return self.encoder_.transform(read_table(X), owner=type(self).__name__)
 
-    def predict(self, X: Any, *, return_std: bool = False) -> Any:
-        """The mean for each row, and with return_std the standard deviation of a new observation there.
-
-        Both in the units of the target. Columns are matched by name; a missing cell or an unseen level
-        leaves out the terms that need it, and adds their variance.
-        """
-        encoded = self._encode(X)
-        mean = self.target_scale_.inverse(self.posterior_.mean(encoded))
-        if not return_std:
-            return mean
-        variance = self.posterior_.variance(encoded) + self.noise_.variance
-        return mean, self.target_scale_.scale * np.sqrt(variance)
-
-    def predict_dataset(self, data: Any) -> Iterator[tuple[Array, Array]]:
-        """Mean and standard deviation as `predict` gives them, for data that need not fit in memory.
-
-        data is what `fit_dataset` takes but for dataframes; there is one pair of arrays for each row group.
-        """
-        return (self.predict(rows, return_std=True) for rows in self.pieces(data))
-
     def pieces(self, data: Any) -> Iterator[Table]:
         """The columns that the model knows of a data set larger than memory, row group by row group."""
         check_is_fitted(self, "posterior_")
@@ -201,19 +130,6 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         return (
             chunk.read([name for name in chunk.names if name in known] or chunk.names) for chunk in chunks
         )
-
-    def log_predictive_density(self, X: Any, y: Any) -> Array:
-        """log p(y | x) for each row, in the units of the target.
-
-        With thousands of rows the tails of the scatter about the function are learned too, and may be heavier
-        than those of a normal with the standard deviation that `predict` gives.
-        """
-        encoded = self._encode(X)
-        target = self.target_scale_.forward(finite_target(y, len(encoded)))
-        residuals = target - self.posterior_.mean(encoded)
-        density = self.noise_.log_density(residuals, self.posterior_.variance(encoded))
-        value: Array = density - np.log(self.target_scale_.scale)
-        return value
 
     @property
     def constant_(self) -> float:
@@ -350,7 +266,7 @@ class AdditiveRegressor(RegressorMixin, BaseEstimator):
         return {name: value for name, value in state.items() if name != "_ranked_cache"}
 
 
-def _learned(encoder: Encoder, found: Fit) -> Encoder:
+def learned_encoder(encoder: Encoder, found: Fit) -> Encoder:
     """The encoder with what the evidence has taught about each column behind it."""
     parts = found.model.by_column(found.theta)
     columns = [
@@ -360,7 +276,8 @@ def _learned(encoder: Encoder, found: Fit) -> Encoder:
     return replace(encoder, columns=tuple(columns))
 
 
-def _require_columns(encoder: Encoder) -> None:
+def require_columns(encoder: Encoder) -> None:
+    """Refuse a table in which nothing varies."""
     if not encoder.columns:
         raise TableError(
             "no column varies, so none can explain the target; add columns with more than one value"
@@ -374,7 +291,7 @@ def _schema(table: Table, categorical: Any) -> Schema:
     return Schema.infer(table, categorical=categorical)
 
 
-def _seed(random_state: Any) -> Any:
+def seed_of(random_state: Any) -> Any:
     """A seed for NumPy's generators from what scikit-learn allows as random_state."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))

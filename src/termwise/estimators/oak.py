@@ -7,15 +7,53 @@ from typing import Any
 
 from termwise.encode.encoder import Encoder, LevelEncoder
 from termwise.errors import OptionError
-from termwise.estimators.base import AdditiveRegressor
+from termwise.estimators.base import AdditiveModel
+from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.columns import ColumnPlan
 from termwise.estimators.options import KERNELS, measure_of_columns, one_of, whole_number
+from termwise.estimators.regressor import AdditiveRegressor
 from termwise.inference.orders import EachOrder, Orders
 
 FLOWS = ("learned", "fixed", None)
 
 
-class OAKRegressor(AdditiveRegressor):
+class Orthogonal(AdditiveModel):
+    """Abstract: the orthogonal additive kernel, up to an order."""
+
+    max_order: int | None
+    measure: Any
+    flow: str | None
+    normalise: bool
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        one_of("flow", self.flow, FLOWS)
+        one_of("normalise", self.normalise, (True, False))
+        if self.max_order is not None:
+            whole_number("max_order", self.max_order, at_least=1)
+
+    def _orders(self, n_columns: int) -> Orders:
+        order = n_columns if self.max_order is None else min(self.max_order, n_columns)
+        return EachOrder(tuple(range(order + 1)), n_columns)
+
+    def _plan(self, encoder: Encoder) -> ColumnPlan:
+        measures = measure_of_columns(self.measure, encoder.names, encoder.schema.names)
+        for name, column in zip(encoder.names, encoder.columns, strict=True):
+            if (
+                isinstance(self.measure, Mapping)
+                and name in self.measure
+                and isinstance(column, LevelEncoder)
+            ):
+                raise OptionError(
+                    f"measure names {name!r}, whose measure is the frequencies of its levels; leave it out"
+                )
+        return ColumnPlan(KERNELS[self.kernel], measures, True, self.flow == "learned", self.normalise)
+
+    def _uses_flow(self) -> bool:
+        return self.flow is not None
+
+
+class OAKRegressor(Orthogonal, AdditiveRegressor):
     """A sum of functions of one, two, .. features, each orthogonal to all simpler ones. OAK (2022).
 
     Parameters
@@ -92,29 +130,51 @@ class OAKRegressor(AdditiveRegressor):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check_options(self) -> None:
-        super()._check_options()
-        one_of("flow", self.flow, FLOWS)
-        one_of("normalise", self.normalise, (True, False))
-        if self.max_order is not None:
-            whole_number("max_order", self.max_order, at_least=1)
 
-    def _orders(self, n_columns: int) -> Orders:
-        order = n_columns if self.max_order is None else min(self.max_order, n_columns)
-        return EachOrder(tuple(range(order + 1)), n_columns)
+class OAKClassifier(Orthogonal, AdditiveClassifier):
+    """Classification by the orthogonal additive kernel; arguments as those of `OAKRegressor`.
 
-    def _plan(self, encoder: Encoder) -> ColumnPlan:
-        measures = measure_of_columns(self.measure, encoder.names, encoder.schema.names)
-        for name, column in zip(encoder.names, encoder.columns, strict=True):
-            if (
-                isinstance(self.measure, Mapping)
-                and name in self.measure
-                and isinstance(column, LevelEncoder)
-            ):
-                raise OptionError(
-                    f"measure names {name!r}, whose measure is the frequencies of its levels; leave it out"
-                )
-        return ColumnPlan(KERNELS[self.kernel], measures, True, self.flow == "learned", self.normalise)
+    Parameters
+    ----------
+    link : {"logit", "probit"}
+        How the probability follows from the latent sum of terms.
+    class_weight : dict, "balanced" or None
+        How much the rows of each label count.
+    """
 
-    def _uses_flow(self) -> bool:
-        return self.flow is not None
+    def __init__(
+        self,
+        *,
+        max_order: int | None = 2,
+        kernel: str = "matern52",
+        measure: Any = "auto",
+        flow: str | None = "learned",
+        normalise: bool = False,
+        categorical: Any = "auto",
+        link: str = "logit",
+        class_weight: Any = None,
+        inference: str = "auto",
+        n_inducing: int | None = None,
+        inducing: str = "variance",
+        n_restarts: int = 2,
+        unknown: str = "marginalise",
+        progress: Any = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.max_order = max_order
+        self.kernel = kernel
+        self.measure = measure
+        self.flow = flow
+        self.normalise = normalise
+        self.categorical = categorical
+        self.link = link
+        self.class_weight = class_weight
+        self.inference = inference
+        self.n_inducing = n_inducing
+        self.inducing = inducing
+        self.n_restarts = n_restarts
+        self.unknown = unknown
+        self.progress = progress
+        self.random_state = random_state
+        self.n_jobs = n_jobs

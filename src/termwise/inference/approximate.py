@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from termwise.inference.latent import Sites, factor_of
+from termwise.inference.latent import Sites
 from termwise.inference.model import Layout, Model
 from termwise.inference.sites import Rule, Settled, settle
 from termwise.kernels.fused import run
@@ -69,10 +69,8 @@ class SiteObjective:
         variances, _ = self.model.orders.variances(self.model.order_parameters(theta))
         K = _kernel_matrix(layout, layout.weights(variances), self.threads)
         found = self._settle(theta, K).posterior
-        scale = np.sqrt(found.sites.tau)
-        root = scale[:, None] * factor_of(K, scale).inverse_root()
         X, kernel = self.model.encoded(theta, self.X), self.model.kernel(theta)
-        return Posterior(kernel, X, found.alpha, root, 0.0)
+        return Posterior(kernel, X, found.alpha, found.half, 0.0)
 
 
 def _kernel_matrix(layout: Layout, weights: run.Weights, threads: int) -> Array:

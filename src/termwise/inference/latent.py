@@ -34,43 +34,56 @@ class Sites:
 
 @dataclass(frozen=True, eq=False)
 class Conditioned:
-    """The function given sites: K the kernel of all rows, S = diag(tau), B = I + S^1/2 K S^1/2.
+    """The function given sites: K the kernel of all rows, S = diag(tau), B = I + S^1/2 K S^1/2 = U'U."""
 
-    mean = K alpha; `inverse` is R = (K + S^-1)^-1 = S^1/2 B^-1 S^1/2.
-    """
-
+    K: Array
     sites: Sites
-    mean: Array
-    variance: Array
-    alpha: Array
-    inverse: Array
     log_determinant: float  # of B
-    trace: float  # of B^-1
+    half: Array  # S^1/2 U^-1
+    alpha: Array
+    mean: Array
 
     @classmethod
     def on(cls, K: Array, sites: Sites) -> Conditioned:
         """Condition a prior with covariance K."""
-        root = np.sqrt(sites.tau)
-        factor = factor_of(K, root)
-        log_determinant = factor.log_determinant
-        below = factor.inverse_in_place()
-        diagonal = np.diag(below).copy()
-        inverse = np.tril(below) + np.tril(below, -1).T
-        inverse *= np.outer(root, root)
-        alpha = sites.nu - inverse @ (K @ sites.nu)
-        variance = (1.0 - diagonal) / sites.tau
-        faint = sites.tau * np.diag(K) < FAINT
+        scale = np.sqrt(sites.tau)
+        factor = factor_of(K, scale)
+        half = scale[:, None] * factor.inverse_root()
+        alpha = sites.nu - half @ (half.T @ (K @ sites.nu))
+        return cls(K, sites, factor.log_determinant, half, alpha, K @ alpha)
+
+    @property
+    def inverse(self) -> Array:
+        """R = (K + S^-1)^-1 = S^1/2 B^-1 S^1/2."""
+        value: Array = self.half @ self.half.T
+        return value
+
+    def times_inverse(self, b: Array) -> Array:
+        """R b."""
+        value: Array = self.half @ (self.half.T @ b)
+        return value
+
+    @cached_property
+    def _shares(self) -> Array:
+        """The diagonal of B^-1: how much of each row's variance its own site leaves."""
+        value: Array = np.einsum("ij,ij->i", self.half, self.half) / self.sites.tau
+        return value
+
+    @cached_property
+    def variance(self) -> Array:
+        """That of f at every row."""
+        variance = (1.0 - self._shares) / self.sites.tau
+        faint = self.sites.tau * np.diag(self.K) < FAINT
         if np.any(faint):
-            half = K[faint]
-            variance[faint] = np.diag(K)[faint] - np.einsum("ij,ij->i", half @ inverse, half)
-        mean = K @ alpha
-        return cls(sites, mean, variance, alpha, inverse, log_determinant, float(np.sum(diagonal)))
+            taken = self.K[faint] @ self.half
+            variance[faint] = np.diag(self.K)[faint] - np.einsum("ij,ij->i", taken, taken)
+        return variance
 
     @cached_property
     def divergence(self) -> float:
         """KL of the posterior from the prior."""
-        n = self.mean.size
-        return 0.5 * (self.log_determinant + self.trace - n + float(self.alpha @ self.mean))
+        trace = float(np.sum(self._shares))
+        return 0.5 * (self.log_determinant + trace - self.mean.size + float(self.alpha @ self.mean))
 
 
 def factor_of(K: Array, root: Array) -> Factor:

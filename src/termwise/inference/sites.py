@@ -109,7 +109,7 @@ class Laplace(Rule):
         """As the mode moves with K, the curvature changes, and with it the determinant."""
         f, v = posterior.mean, posterior.variance
         by_mode = 0.5 * v * observed.derivatives(f)[2]
-        u = by_mode - posterior.inverse @ (K @ by_mode)
+        u = by_mode - posterior.times_inverse(K @ by_mode)
         direct = np.sum(observed.by_parameters(f), axis=1)
         here = observed.likelihood.parameters
         for i, shift in enumerate(DIFFERENCE * np.eye(here.size)):

@@ -12,7 +12,7 @@ import numpy as np
 
 from termwise.__about__ import __version__
 from termwise.estimators import AdditiveGPRegressor, OAKRegressor
-from termwise.estimators.base import AdditiveRegressor
+from termwise.estimators.regressor import AdditiveRegressor
 from termwise.io.archive import ARRAYS, FORMAT, OPTIONAL
 from termwise.kernels.component import Component
 from termwise.measures.base import Array

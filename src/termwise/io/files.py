@@ -10,7 +10,7 @@ import zipfile
 from sklearn.utils.validation import check_is_fitted
 
 from termwise.errors import ModelFileError, OptionError
-from termwise.estimators.base import AdditiveRegressor
+from termwise.estimators.regressor import AdditiveRegressor
 from termwise.io.archive import read_archive, write_archive
 from termwise.io.describe import ESTIMATORS, arrays_of, describe
 from termwise.io.replace import replaced_file

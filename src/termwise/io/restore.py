@@ -15,9 +15,9 @@ import numpy as np
 from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder
 from termwise.encode.flow import Flow
 from termwise.encode.scale import Standardise
-from termwise.estimators.base import AdditiveRegressor
 from termwise.estimators.columns import ColumnChoice
 from termwise.estimators.options import KERNELS
+from termwise.estimators.regressor import AdditiveRegressor
 from termwise.inference.result import FitResult, Status
 from termwise.io.describe import ESTIMATORS
 from termwise.kernels.additive import AdditiveKernel, Subset

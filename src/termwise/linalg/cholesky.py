@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from termwise.errors import NumericalError
-from termwise.linalg.in_place import in_place
+from termwise.linalg.in_place import in_place, invert_upper
 from termwise.measures.base import Array
 
 JITTERS = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)  # relative to the mean of the diagonal
@@ -40,8 +40,8 @@ class Factor:
 
     def inverse_root(self) -> Array:
         """U^-1, upper triangular: (A + jitter I)^-1 = U^-1 U^-T."""
-        root, info = lapack.dtrtri(self.upper, lower=0)
-        assert info == 0, "a factor with a positive diagonal can be inverted"
+        root = np.array(self.upper, order="F")
+        invert_upper(root)
         return np.triu(root)
 
 

@@ -21,6 +21,7 @@ CHAR, INT, DOUBLE, POINTER = (
     ctypes.c_void_p,
 )
 FACTOR = (CHAR, INT, POINTER, INT, INT)  # uplo, n, a, lda, info
+INVERSE = (CHAR, CHAR, INT, POINTER, INT, INT)  # uplo, diag, n, a, lda, info
 # side, uplo, transa, diag, m, n, alpha, a, lda, b, ldb
 PRODUCT = (CHAR, CHAR, CHAR, CHAR, INT, INT, DOUBLE, POINTER, INT, POINTER, INT)
 # uplo, trans, n, k, alpha, a, lda, beta, c, ldc
@@ -46,6 +47,15 @@ def in_place(name: str, A: Array) -> int:
     n, info = ctypes.c_int(A.shape[0]), ctypes.c_int(0)
     _routine(cython_lapack, name, FACTOR)(b"U", n, A.ctypes.data, n, info)
     return info.value
+
+
+def invert_upper(A: Array) -> None:
+    """The inverse of the upper triangle of A, in Fortran order, in its place; what is below stays."""
+    assert A.flags.f_contiguous, "LAPACK works on columns"
+    assert A.dtype == float, "LAPACK works on doubles"
+    n, info = ctypes.c_int(A.shape[0]), ctypes.c_int(0)
+    _routine(cython_lapack, "dtrtri", INVERSE)(b"U", b"N", n, A.ctypes.data, n, info)
+    assert info.value == 0, "a factor with a positive diagonal can be inverted"
 
 
 def multiply_by_upper(B: Array, U: Array) -> None:

@@ -1,0 +1,116 @@
+"""Regression: a number is predicted, with its standard deviation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from termwise.encode.scale import Standardise
+from termwise.estimators.base import AdditiveModel, learned_encoder, require_columns, seed_of
+from termwise.estimators.columns import plan_columns
+from termwise.estimators.dataset import know, opened
+from termwise.estimators.engine import check_level_memory, check_sparse_memory
+from termwise.estimators.options import checked_target, finite_target
+from termwise.inference.coarse import fit_sparse
+from termwise.inference.model import Model
+from termwise.inference.progress import monitor_for
+from termwise.inference.source import Source
+from termwise.measures.base import Array
+from termwise.table import read_table
+
+
+class AdditiveRegressor(RegressorMixin, AdditiveModel):
+    """Abstract: regression by a sum of terms. Subclasses say which kernel and which orders."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a table and a target; any frame, numpy array or list of rows.
+
+        Strings, booleans and categories are levels; empty cells are marginalised. Writes the attributes
+        `encoder_`, `target_scale_`, `posterior_`, `noise_` (how observations scatter), `fit_result_`,
+        `objective_` and `columns_` (what was chosen for each column).
+        """
+        self._check_options()
+        table = read_table(X)
+        target = checked_target(y, table.n_rows)
+        scale = Standardise.fit(target)
+        encoder, found = self._learn(table, scale.forward(target))
+        self._keep(found, encoder, scale)
+        return self
+
+    def fit_dataset(
+        self, data: Any, *, target: str, client: Any = None, executor: Executor | None = None
+    ) -> Self:
+        """Learn from data that need not fit in memory, or from the memory of a cluster.
+
+        data is the path of a Parquet file or folder, a pattern such as "data/*.parquet", a list of these, a
+        `pyarrow.dataset.Dataset`, or with client a Dask dataframe. Rows are read by row groups: once
+        to see levels and ranges, then whenever the sparse engine needs them. Encodings and measures come from
+        a random sample of 256,000 rows. A data set small enough for the exact engine is read whole.
+
+        client is a `dask.distributed.Client` whose workers can read the files; executor any
+        `concurrent.futures.Executor`. Without them the cores of this machine do the work. All give the same
+        model.
+        """
+        self._check_options()
+        with opened(data, client, executor) as source:
+            n_rows = sum(chunk.n_rows for chunk in source.about)
+            if self._asked().engine(n_rows) == "exact":
+                return self._fit_whole(source, target)
+            rng = np.random.default_rng(seed_of(self.random_state))
+            options = self._asked().sparse_options(n_rows, source.workers)
+            check_sparse_memory(options, n_rows, len(source.about[0].names))
+            known = know(source, target, self.categorical, rng)
+            encoder, rows, y = known.encoder(flow=self._uses_flow(), unknown=self.unknown)
+            require_columns(encoder)
+            columns, choices = plan_columns(encoder, rows, y, self._plan(encoder))
+            model = Model(columns, self._orders(len(columns)))
+            check_level_memory(model, options.threads)
+            found = fit_sparse(
+                model, known.data(source, encoder, target), options, rng, monitor_for(self.progress)
+            )
+        self._keep(found, learned_encoder(encoder, found), known.scale)
+        self.columns_ = choices
+        return self
+
+    def _fit_whole(self, source: Source, target: str) -> Self:
+        """Read all rows and fit them in memory."""
+        # So few rows that the sample has all of them, whatever the seed.
+        known = know(source, target, self.categorical, np.random.default_rng(0))
+        return self.fit(known.sample, known.sample_target)
+
+    def predict(self, X: Any, *, return_std: bool = False) -> Any:
+        """The mean for each row, and with return_std the standard deviation of a new observation there.
+
+        Both in the units of the target. Columns are matched by name; a missing cell or an unseen level
+        leaves out the terms that need it, and adds their variance.
+        """
+        encoded = self._encode(X)
+        mean = self.target_scale_.inverse(self.posterior_.mean(encoded))
+        if not return_std:
+            return mean
+        variance = self.posterior_.variance(encoded) + self.noise_.variance
+        return mean, self.target_scale_.scale * np.sqrt(variance)
+
+    def predict_dataset(self, data: Any) -> Iterator[tuple[Array, Array]]:
+        """Mean and standard deviation as `predict` gives them, for data that need not fit in memory.
+
+        data is what `fit_dataset` takes but for dataframes; there is one pair of arrays for each row group.
+        """
+        return (self.predict(rows, return_std=True) for rows in self.pieces(data))
+
+    def log_predictive_density(self, X: Any, y: Any) -> Array:
+        """log p(y | x) for each row, in the units of the target.
+
+        With thousands of rows the tails of the scatter about the function are learned too, and may be heavier
+        than those of a normal with the standard deviation that `predict` gives.
+        """
+        encoded = self._encode(X)
+        target = self.target_scale_.forward(finite_target(y, len(encoded)))
+        residuals = target - self.posterior_.mean(encoded)
+        density = self.noise_.log_density(residuals, self.posterior_.variance(encoded))
+        value: Array = density - np.log(self.target_scale_.scale)
+        return value

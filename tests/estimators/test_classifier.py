@@ -1,0 +1,161 @@
+"""Classification: known probabilities are found, labels of any kind come back, and bad ones are named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from termwise.errors import OptionError, TargetError
+from termwise.estimators.oak import OAKClassifier
+
+ROWS = 400
+UNWEIGHTED = "encodings and measures take every row once, whatever its weight"
+
+
+def quick(**options: Any) -> OAKClassifier:
+    return OAKClassifier(**{"max_order": 1, "n_restarts": 1, **options})
+
+
+def latent(X: np.ndarray) -> np.ndarray:
+    return 2.5 * np.sin(2.0 * X[:, 0]) + 0.7 * X[:, 1]
+
+
+def a_table(n: int = ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    return X, (rng.random(n) < 1.0 / (1.0 + np.exp(-latent(X)))).astype(int)
+
+
+@parametrize_with_checks(
+    [quick()],
+    expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": UNWEIGHTED},
+)
+def test_it_is_a_classifier_of_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module", params=["exact", "sparse"])
+def fitted(request: Any) -> OAKClassifier:
+    options = {"n_inducing": 60} if request.param == "sparse" else {}
+    return quick(inference=request.param, **options).fit(*a_table(1500 if options else ROWS))
+
+
+def test_known_probabilities_are_found(fitted: OAKClassifier) -> None:
+    X, _ = a_table(2000, seed=1)
+    p = fitted.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert np.sqrt(np.mean((p[:, 1] - 1.0 / (1.0 + np.exp(-latent(X)))) ** 2)) < 0.08
+    assert [term.name for term in fitted.terms_[:2]] == ["x0", "x1"]
+
+
+def test_terms_add_up_on_the_latent_scale(fitted: OAKClassifier) -> None:
+    X, _ = a_table(50, seed=2)
+    total = fitted.constant_ + fitted.predict_terms(X).sum(axis=1)
+    np.testing.assert_allclose(total, fitted.posterior_.mean(fitted._encode(X)), atol=1e-8)
+    assert np.corrcoef(total, latent(X))[0, 1] > 0.95
+
+
+def test_probabilities_are_averaged_over_what_is_not_known(fitted: OAKClassifier) -> None:
+    far = np.array([[50.0, 0.0, 0.0]])
+    mean = fitted.posterior_.mean(fitted._encode(far))
+    sure = 1.0 / (1.0 + np.exp(-mean))
+    assert abs(fitted.predict_proba(far)[0, 1] - 0.5) <= abs(sure[0] - 0.5) + 1e-12
+
+
+def test_a_pruned_model_is_less_sure(fitted: OAKClassifier) -> None:
+    X, _ = a_table(200, seed=3)
+    pruned = fitted.prune(0.99)
+    assert len(pruned.terms_) < len(fitted.terms_)
+    p, q = fitted.predict_proba(X)[:, 1], pruned.predict_proba(X)[:, 1]
+    assert np.mean(np.abs(q - 0.5)) < np.mean(np.abs(p - 0.5))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["no", "yes"],
+        [False, True],
+        [-1, 1],
+        [2.0, 5.0],
+        [np.datetime64("2024-01-01"), np.datetime64("2025-01-01")],
+    ],
+)
+def test_labels_of_any_kind_come_back(labels: Any) -> None:
+    X, y = a_table(80)
+    model = quick().fit(X, np.array(labels)[y])
+    np.testing.assert_array_equal(model.classes_, np.array(labels))
+    assert set(model.predict(X).tolist()) <= set(np.array(labels).tolist())
+    assert np.mean(model.predict(X) == np.array(labels)[y]) > 0.7
+
+
+def test_more_labels_are_one_against_the_rest() -> None:
+    X, _ = a_table(150)
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = quick().fit(pd.DataFrame(X, columns=["a", "b", "c"]), np.array(["low", "mid", "top"])[y])
+    assert len(model.estimators_) == 3
+    p = model.predict_proba(pd.DataFrame(X, columns=["a", "b", "c"]))
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert np.mean(model.classes_[p.argmax(axis=1)] == np.array(["low", "mid", "top"])[y]) > 0.9
+
+
+def test_weights_count_rows() -> None:
+    X, y = a_table(120)
+    whole = quick().fit(X, y)
+    same = quick().fit(X, y, sample_weight=np.ones(120))
+    np.testing.assert_allclose(same.predict_proba(X), whole.predict_proba(X), atol=1e-6)
+    y = np.arange(120) % 2  # nothing to do with X, so that the weights are all that counts
+    more = quick().fit(X, y, sample_weight=np.where(y == 1, 1.0, 0.2))
+    assert more.predict_proba(X)[:, 1].mean() == pytest.approx(5.0 / 6.0, abs=0.07)
+    by_class = quick(class_weight={0: 0.2, 1: 1.0}).fit(X, y)
+    np.testing.assert_allclose(by_class.predict_proba(X), more.predict_proba(X), atol=1e-6)
+
+
+def test_separable_data_and_a_class_of_one_row_are_sound() -> None:
+    X, _ = a_table(60)
+    for y in (X[:, 0] > 0.0, np.arange(60) == 7):
+        model = quick().fit(X, y)
+        p = model.predict_proba(X)
+        assert np.all(np.isfinite(p))
+        assert np.all((p > 0.0) & (p < 1.0))
+
+
+X, Y = a_table(30)
+BAD: dict[str, tuple[Any, type[Exception], str]] = {
+    "one class": (np.zeros(30), TargetError, "one class, expected at least two"),
+    "numbers": (np.linspace(0.0, 1.0, 30), TargetError, "use a regressor"),
+    "mixed": (np.array(["a", 1] * 15, dtype=object), TargetError, "give all of them as one"),
+    "missing": (np.array(["a", None, "b"] * 10, dtype=object), TargetError, "row 1 is missing"),
+    "not a number": (np.where(np.arange(30) == 4, np.nan, Y), TargetError, "row 4 is missing or NaN"),
+    "short": (Y[:7], TargetError, "30 rows"),
+    "none": (None, TargetError, "target y is None"),
+}
+
+
+@pytest.mark.parametrize("how", BAD)
+def test_bad_labels_are_named(how: str) -> None:
+    y, error, message = BAD[how]
+    with pytest.raises(error, match=message):
+        quick().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"), [(-1.0, "negative"), (0.0, "zero in every row"), (np.nan, "not finite")]
+)
+def test_bad_weights_are_named(weight: float, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        quick().fit(X, Y, sample_weight=np.full(30, weight))
+
+
+@pytest.mark.parametrize("class_weight", ["even", {0: -1.0, 1: 1.0}, {0: 0.0, 1: 0.0}, 3])
+def test_bad_class_weights_are_named(class_weight: Any) -> None:
+    with pytest.raises(OptionError, match="class_weight"):
+        quick(class_weight=class_weight).fit(X, Y)
+
+
+def test_a_wrong_link_is_named() -> None:
+    with pytest.raises(OptionError, match="'logit', 'probit'"):
+        quick(link="cloglog").fit(X, Y)
