@@ -10,6 +10,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from termwise.errors import OptionError, TargetError
+from termwise.estimators.additive import AdditiveGPClassifier
 from termwise.estimators.oak import OAKClassifier
 
 ROWS = 400
@@ -31,7 +32,7 @@ def a_table(n: int = ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 @parametrize_with_checks(
-    [quick()],
+    [quick(), AdditiveGPClassifier(kind="gam", n_restarts=1)],
     expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": UNWEIGHTED},
 )
 def test_it_is_a_classifier_of_scikit_learn(estimator: Any, check: Any) -> None:
@@ -154,6 +155,14 @@ def test_bad_weights_are_named(weight: float, message: str) -> None:
 def test_bad_class_weights_are_named(class_weight: Any) -> None:
     with pytest.raises(OptionError, match="class_weight"):
         quick(class_weight=class_weight).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", ["additive", "gam", "se", "all-subsets"])
+def test_kernels_without_a_constraint_classify_too(kind: str) -> None:
+    model = AdditiveGPClassifier(kind=kind, n_restarts=1).fit(*a_table(200))
+    new, _ = a_table(1000, seed=1)
+    p = model.predict_proba(new)[:, 1]
+    assert np.sqrt(np.mean((p - 1.0 / (1.0 + np.exp(-latent(new)))) ** 2)) < 0.16
 
 
 def test_a_wrong_link_is_named() -> None:

@@ -1,10 +1,12 @@
-"""Regression with the additive kernels of 2011, whose terms are not orthogonal."""
+"""Regression and classification with the additive kernels of 2011, whose terms are not orthogonal."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from termwise.encode.encoder import Encoder
+from termwise.estimators.base import AdditiveModel
+from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.columns import ColumnPlan
 from termwise.estimators.options import KERNELS, one_of, whole_number
 from termwise.estimators.regressor import AdditiveRegressor
@@ -13,7 +15,36 @@ from termwise.inference.orders import AllSubsets, EachOrder, Orders
 KINDS = ("additive", "gam", "se", "all-subsets")
 
 
-class AdditiveGPRegressor(AdditiveRegressor):
+class Unconstrained(AdditiveModel):
+    """Abstract: additive kernels without the constraint of orthogonality."""
+
+    kind: str
+    max_order: int | None
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        one_of("kind", self.kind, KINDS)
+        if self.max_order is not None:
+            whole_number("max_order", self.max_order, at_least=1)
+
+    def _orders(self, n_columns: int) -> Orders:
+        if self.kind == "gam":
+            return EachOrder((0, 1), n_columns)
+        if self.kind == "se":
+            return EachOrder((0, n_columns), n_columns)
+        if self.kind == "all-subsets":
+            return AllSubsets(n_columns)
+        order = n_columns if self.max_order is None else min(self.max_order, n_columns)
+        return EachOrder(tuple(range(order + 1)), n_columns)
+
+    def _plan(self, encoder: Encoder) -> ColumnPlan:
+        return ColumnPlan(KERNELS[self.kernel], ["auto"] * len(encoder.names), False, False, False)
+
+    def _uses_flow(self) -> bool:
+        return False
+
+
+class AdditiveGPRegressor(Unconstrained, AdditiveRegressor):
     """A sum of functions of one, two, .. features with one variance for each order. Additive GPs (2011).
 
     Parameters
@@ -56,24 +87,39 @@ class AdditiveGPRegressor(AdditiveRegressor):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check_options(self) -> None:
-        super()._check_options()
-        one_of("kind", self.kind, KINDS)
-        if self.max_order is not None:
-            whole_number("max_order", self.max_order, at_least=1)
 
-    def _orders(self, n_columns: int) -> Orders:
-        if self.kind == "gam":
-            return EachOrder((0, 1), n_columns)
-        if self.kind == "se":
-            return EachOrder((0, n_columns), n_columns)
-        if self.kind == "all-subsets":
-            return AllSubsets(n_columns)
-        order = n_columns if self.max_order is None else min(self.max_order, n_columns)
-        return EachOrder(tuple(range(order + 1)), n_columns)
+class AdditiveGPClassifier(Unconstrained, AdditiveClassifier):
+    """Classification with these kernels; arguments as those of `AdditiveGPRegressor` and `OAKClassifier`."""
 
-    def _plan(self, encoder: Encoder) -> ColumnPlan:
-        return ColumnPlan(KERNELS[self.kernel], ["auto"] * len(encoder.names), False, False, False)
-
-    def _uses_flow(self) -> bool:
-        return False
+    def __init__(
+        self,
+        *,
+        kind: str = "additive",
+        max_order: int | None = 10,
+        kernel: str = "se",
+        categorical: Any = "auto",
+        link: str = "logit",
+        class_weight: Any = None,
+        inference: str = "auto",
+        n_inducing: int | None = None,
+        inducing: str = "variance",
+        n_restarts: int = 2,
+        unknown: str = "marginalise",
+        progress: Any = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kind = kind
+        self.max_order = max_order
+        self.kernel = kernel
+        self.categorical = categorical
+        self.link = link
+        self.class_weight = class_weight
+        self.inference = inference
+        self.n_inducing = n_inducing
+        self.inducing = inducing
+        self.n_restarts = n_restarts
+        self.unknown = unknown
+        self.progress = progress
+        self.random_state = random_state
+        self.n_jobs = n_jobs
