@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import zipfile
 from collections.abc import Mapping
 from typing import Any, BinaryIO
@@ -22,6 +23,9 @@ from termwise.measures.base import Array
 FORMAT = 1
 DOCUMENT = "model.json"
 ARRAYS, OPTIONAL = ("centres", "alpha", "root"), ("seen",)
+NAME = re.compile(
+    rf"(0\.|[1-9]\d{{0,3}}\.)?({'|'.join((*ARRAYS, *OPTIONAL))})"
+)  # of a label of many, its number
 MOST_JSON = 1 << 26  # bytes; 20,000 levels of a thousand letters take a third of it
 
 
@@ -95,7 +99,7 @@ def _finite(text: str) -> float:
 
 
 def _shapes(data: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    if not set(ARRAYS) <= data.keys() <= {*ARRAYS, *OPTIONAL}:
+    if not all(NAME.fullmatch(name) for name in data):
         raise ValueError(f"it has the arrays {sorted(data)[:10]}")
     shapes = {name: tuple(data[name]) for name in data}
     if any(type(length) is not int or length < 1 for shape in shapes.values() for length in shape):

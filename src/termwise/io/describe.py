@@ -11,41 +11,76 @@ from typing import Any
 import numpy as np
 
 from termwise.__about__ import __version__
-from termwise.estimators import AdditiveGPRegressor, OAKRegressor
-from termwise.estimators.regressor import AdditiveRegressor
+from termwise.errors import ModelFileError
+from termwise.estimators.additive import AdditiveGPClassifier, AdditiveGPRegressor
+from termwise.estimators.base import AdditiveModel
+from termwise.estimators.oak import OAKClassifier, OAKRegressor
 from termwise.io.archive import ARRAYS, FORMAT, OPTIONAL
 from termwise.kernels.component import Component
 from termwise.measures.base import Array
 
-ESTIMATORS: dict[str, type[AdditiveRegressor]] = {
-    estimator.__name__: estimator for estimator in (OAKRegressor, AdditiveGPRegressor)
+ESTIMATORS: dict[str, type[AdditiveModel]] = {
+    estimator.__name__: estimator
+    for estimator in (OAKRegressor, AdditiveGPRegressor, OAKClassifier, AdditiveGPClassifier)
 }
 
 
-def describe(model: AdditiveRegressor) -> dict[str, Any]:
+def describe(model: AdditiveModel) -> dict[str, Any]:
     """All of a model but its arrays, as JSON data; floats are kept exactly."""
-    posterior = model.posterior_
-    return {
+    document = {
         "format": FORMAT,
         "termwise": __version__,
         "estimator": type(model).__name__,
         "params": _plain_params(model),
+        "arrays": {name: list(array.shape) for name, array in arrays_of(model).items()},
+    }
+    if hasattr(model, "classes_"):
+        document["classes"] = _labels(model.classes_)
+    parts = parts_of(model)
+    if parts == [model]:
+        return {**document, **_fitted(model)}
+    return {**document, "each": [_fitted(part) for part in parts]}
+
+
+def parts_of(model: AdditiveModel) -> list[Any]:
+    """The model itself, or one for each label if there are more than two."""
+    return list(getattr(model, "estimators_", [model]))
+
+
+def _labels(classes: Array) -> list[Any]:
+    labels: list[Any] = classes.tolist()
+    if classes.dtype.kind not in "biuUOf" or not all(
+        isinstance(one, (bool, int, float, str)) for one in labels
+    ):
+        raise ModelFileError(
+            f"labels of type {classes.dtype} cannot be saved; fit with labels that are texts or numbers"
+        )
+    return labels
+
+
+def _fitted(model: AdditiveModel) -> dict[str, Any]:
+    posterior = model.posterior_
+    return {
         "encoder": model.encoder_.to_dict(),
         "components": [_component(component) for component in posterior.kernel.components],
         "variances": [float(variance) for variance in posterior.kernel.variances],
         "noise": float(posterior.noise),
         "scatter": asdict(model.noise_),
         "terms": None if posterior.terms is None else [list(map(int, term)) for term in posterior.terms],
-        "arrays": {name: list(array.shape) for name, array in arrays_of(model).items()},
         "target_scale": asdict(model.target_scale_),
         "fit_result": asdict(model.fit_result_),
         "columns": [asdict(choice) for choice in model.columns_],
     }
 
 
-def arrays_of(model: AdditiveRegressor) -> dict[str, Array]:
-    """The arrays of a model, by name."""
-    found = {name: getattr(model.posterior_, name) for name in (*ARRAYS, *OPTIONAL)}
+def arrays_of(model: AdditiveModel) -> dict[str, Array]:
+    """The arrays of a model, by name; those of one label of many have its number before it."""
+    parts = parts_of(model)
+    found = {
+        name if parts == [model] else f"{number}.{name}": getattr(part.posterior_, name)
+        for number, part in enumerate(parts)
+        for name in (*ARRAYS, *OPTIONAL)
+    }
     return {name: array for name, array in found.items() if array is not None}
 
 
@@ -57,7 +92,7 @@ def _component(component: Component) -> dict[str, Any]:
     }
 
 
-def _plain_params(model: AdditiveRegressor) -> dict[str, Any]:
+def _plain_params(model: AdditiveModel) -> dict[str, Any]:
     """The arguments of the constructor; those that are not plain data are left out."""
     params = {}
     for name, value in model.get_params(deep=False).items():

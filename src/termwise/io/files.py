@@ -10,7 +10,7 @@ import zipfile
 from sklearn.utils.validation import check_is_fitted
 
 from termwise.errors import ModelFileError, OptionError
-from termwise.estimators.regressor import AdditiveRegressor
+from termwise.estimators.base import AdditiveModel
 from termwise.io.archive import read_archive, write_archive
 from termwise.io.describe import ESTIMATORS, arrays_of, describe
 from termwise.io.replace import replaced_file
@@ -32,7 +32,7 @@ DAMAGE = (
 LONGEST = 300  # letters of a reason, which may quote the file
 
 
-def save(model: AdditiveRegressor, path: str | os.PathLike[str]) -> None:
+def save(model: AdditiveModel, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file; what stood there is replaced by the whole new file or not at all.
 
     The file is a zip of `model.json` and arrays; a loaded model predicts bit for bit the same. Options that
@@ -43,9 +43,11 @@ def save(model: AdditiveRegressor, path: str | os.PathLike[str]) -> None:
         raise OptionError(
             f"a {type(model).__name__} cannot be saved; pass a fitted {' or '.join(ESTIMATORS)}"
         )
-    check_is_fitted(model, "posterior_")
+    check_is_fitted(model)
     try:
         text = json.dumps(describe(model), allow_nan=False)
+    except ModelFileError:
+        raise
     except ValueError as error:
         raise ModelFileError(
             "the model has a number that is not finite, such as an infinite level, which a model file cannot "
@@ -62,7 +64,7 @@ def save(model: AdditiveRegressor, path: str | os.PathLike[str]) -> None:
         ) from error
 
 
-def load(path: str | os.PathLike[str]) -> AdditiveRegressor:
+def load(path: str | os.PathLike[str]) -> AdditiveModel:
     """The model that `save` wrote. All of the file is checked, and nothing in it can run."""
     label = repr(os.fspath(path))
     try:

@@ -15,10 +15,12 @@ import numpy as np
 from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder
 from termwise.encode.flow import Flow
 from termwise.encode.scale import Standardise
+from termwise.estimators.base import AdditiveModel
+from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.columns import ColumnChoice
 from termwise.estimators.options import KERNELS
-from termwise.estimators.regressor import AdditiveRegressor
 from termwise.inference.result import FitResult, Status
+from termwise.io.archive import ARRAYS, OPTIONAL
 from termwise.io.describe import ESTIMATORS
 from termwise.kernels.additive import AdditiveKernel, Subset
 from termwise.kernels.categorical import Categorical
@@ -36,24 +38,57 @@ COLUMN_KERNELS: dict[str, type[ColumnKernel]] = {**KERNELS, Categorical.name: Ca
 Kind = TypeVar("Kind")
 
 
-def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> AdditiveRegressor:
+def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> AdditiveModel:
     """The model that `describe` described."""
+    kind = _known(ESTIMATORS, document["estimator"], "estimator")
+    model = kind(**document["params"])
+    if not isinstance(model, AdditiveClassifier):
+        return _fitted(model, document, arrays)
+    model.classes_ = _labels(document["classes"])
+    if len(model.classes_) == 2:
+        return _fitted(model, document, arrays)
+    if len(document["each"]) != len(model.classes_):
+        raise ValueError(f"it has {len(document['each'])} parts for {len(model.classes_)} labels")
+    model.estimators_ = []
+    for number, part in enumerate(document["each"]):
+        one = kind(**{**document["params"], "class_weight": None})
+        one.classes_ = np.array([False, True])
+        own = {
+            name.removeprefix(f"{number}."): a for name, a in arrays.items() if name.startswith(f"{number}.")
+        }
+        model.estimators_.append(_fitted(one, part, own))
+    _keep_names(model, model.estimators_[0].encoder_)
+    return model
+
+
+def _fitted(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
     encoder = _encoder(document["encoder"])
     posterior = _posterior(document, encoder, arrays)
     scale = _built(Standardise, document["target_scale"])
     if scale.scale <= 0.0:
         raise ValueError(f"the scale of the target is {scale.scale}")
-    model = _known(ESTIMATORS, document["estimator"], "estimator")(**document["params"])
     model.encoder_, model.posterior_, model.target_scale_ = encoder, posterior, scale
     # Files written before the scatter was learned have normal noise.
     model.noise_ = _scatter(document["scatter"]) if "scatter" in document else Noise.normal(posterior.noise)
     model.fit_result_ = _fit_result(document["fit_result"])
     model.objective_ = model.fit_result_.objective
     model.columns_ = _choices(document["columns"], encoder)
+    _keep_names(model, encoder)
+    return model
+
+
+def _keep_names(model: Any, encoder: Encoder) -> None:
     model.n_features_in_ = len(encoder.schema)
     if encoder.schema.named:
         model.feature_names_in_ = np.array(encoder.schema.names, dtype=object)
-    return model
+
+
+def _labels(data: Any) -> Array:
+    if not isinstance(data, list) or len(data) < 2 or len({type(label) for label in data}) != 1:
+        raise ValueError(f"its labels are {str(data)[:80]}")
+    if type(data[0]) not in (bool, int, float, str) or data != sorted(set(data)):
+        raise ValueError(f"its labels are {str(data)[:80]}")
+    return np.array(data)
 
 
 def _encoder(data: Mapping[str, Any]) -> Encoder:
@@ -125,6 +160,8 @@ def _component(data: Mapping[str, Any], column: ColumnEncoder) -> Component:
 
 
 def _check_arrays(arrays: Mapping[str, Array], encoder: Encoder) -> None:
+    if not {*ARRAYS} <= arrays.keys() <= {*ARRAYS, *OPTIONAL}:
+        raise ValueError(f"it has the arrays {sorted(arrays)[:10]}")
     centres, alpha, root = arrays["centres"], arrays["alpha"], arrays["root"]
     rows, columns = len(alpha), len(encoder.columns)
     if alpha.ndim != 1 or centres.shape != (rows, columns) or root.ndim != 2 or len(root) != rows:
