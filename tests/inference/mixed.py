@@ -124,11 +124,14 @@ def explicit(model: Model, theta: np.ndarray, X: np.ndarray) -> tuple[AdditiveKe
     return AdditiveKernel(components, tuple(variances)), rows
 
 
-def check_gradient(objective: Objective, theta: np.ndarray, gradient: np.ndarray) -> None:
+def check_gradient(
+    objective: Objective, theta: np.ndarray, gradient: np.ndarray, *, step: float = 1e-5, within: float = 1e-6
+) -> None:
     """Central differences of the value for every parameter that is free."""
     assert gradient.shape == theta.shape
     for i, (low, high) in enumerate(objective.model.bounds()):
         if low < high:
-            step = 1e-5 * np.eye(theta.size)[i]
-            above, below = (objective.value_and_gradient(theta + sign * step)[0] for sign in (1, -1))
-            assert gradient[i] == pytest.approx((above - below) / 2e-5, rel=1e-6, abs=1e-6), f"parameter {i}"
+            shift = step * np.eye(theta.size)[i]
+            above, below = (objective.value_and_gradient(theta + sign * shift)[0] for sign in (1, -1))
+            slope = (above - below) / (2.0 * step)
+            assert gradient[i] == pytest.approx(slope, rel=within, abs=within), f"parameter {i}"

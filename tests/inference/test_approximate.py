@@ -9,7 +9,7 @@ from termwise.inference.model import Model
 from termwise.inference.sites import RULES, settle
 from termwise.likelihoods import Gaussian, Logit, Poisson, Probit, Student
 from termwise.likelihoods.observed import Observed
-from tests.inference.mixed import any_theta, first_theta, mixed_model
+from tests.inference.mixed import any_theta, check_gradient, first_theta, mixed_model
 
 ROWS = 24
 every_rule = pytest.mark.parametrize("rule", RULES)
@@ -38,11 +38,7 @@ def test_the_gradient_is_that_of_the_value(rule, likelihood):
     model, X, observed, theta = problem(likelihood)
     objective = SiteObjective(model, X, observed, RULES[rule])
     _, exact = objective.value_and_gradient(theta)
-    for i, (low, high) in enumerate(model.bounds()):
-        if low < high:
-            step = 1e-4 * np.eye(theta.size)[i]
-            up, down = (objective.value_and_gradient(theta + sign * step)[0] for sign in (1.0, -1.0))
-            assert exact[i] == pytest.approx((up - down) / 2e-4, rel=2e-4, abs=2e-5), f"parameter {i}"
+    check_gradient(objective, theta, exact, step=1e-4, within=2e-4)
 
 
 @every_rule

@@ -14,6 +14,7 @@ from termwise.inference.sparse import SparseObjective
 from termwise.inference.sparse_sites import SparseSiteObjective
 from termwise.inference.workers import ExecutorWorkers, LocalWorkers
 from termwise.likelihoods import Gaussian, Logit, Poisson, Probit, Student
+from tests.inference.mixed import check_gradient
 from tests.inference.test_approximate import problem
 
 every = pytest.mark.parametrize(
@@ -53,11 +54,7 @@ def test_the_gradient_is_that_of_the_value(likelihood, monkeypatch):
     model, X, observed, theta = problem(likelihood, n=30)
     objective = sparse_of(model, X, observed, without_missing(X)[:6])
     _, exact = objective.value_and_gradient(theta)
-    for i, (low, high) in enumerate(model.bounds()):
-        if low < high:
-            step = 1e-4 * np.eye(theta.size)[i]
-            up, down = (objective.value_and_gradient(theta + sign * step)[0] for sign in (1.0, -1.0))
-            assert exact[i] == pytest.approx((up - down) / 2e-4, rel=1e-3, abs=1e-3), f"parameter {i}"
+    check_gradient(objective, theta, exact, step=1e-4, within=1e-3)
 
 
 def test_with_normal_noise_it_is_the_collapsed_bound():

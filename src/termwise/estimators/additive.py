@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from termwise.encode.encoder import Encoder
-from termwise.estimators.base import AdditiveModel
+from termwise.estimators.base import AdditiveModel, keep_arguments
 from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.columns import ColumnPlan
 from termwise.estimators.options import KERNELS, one_of, whole_number
@@ -74,18 +74,7 @@ class AdditiveGPRegressor(Unconstrained, AdditiveRegressor):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.kind = kind
-        self.max_order = max_order
-        self.kernel = kernel
-        self.categorical = categorical
-        self.inference = inference
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.n_restarts = n_restarts
-        self.unknown = unknown
-        self.progress = progress
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        keep_arguments(self, locals())
 
 
 class AdditiveGPClassifier(Unconstrained, AdditiveClassifier):
@@ -109,17 +98,4 @@ class AdditiveGPClassifier(Unconstrained, AdditiveClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.kind = kind
-        self.max_order = max_order
-        self.kernel = kernel
-        self.categorical = categorical
-        self.link = link
-        self.class_weight = class_weight
-        self.inference = inference
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.n_restarts = n_restarts
-        self.unknown = unknown
-        self.progress = progress
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        keep_arguments(self, locals())

@@ -266,6 +266,13 @@ class AdditiveModel(BaseEstimator):
         return {name: value for name, value in state.items() if name != "_ranked_cache"}
 
 
+def keep_arguments(model: AdditiveModel, arguments: dict[str, Any]) -> None:
+    """Keep the arguments of a constructor as they are, as scikit-learn wants it."""
+    for name, value in arguments.items():
+        if name != "self":
+            setattr(model, name, value)
+
+
 def learned_encoder(encoder: Encoder, found: Fit) -> Encoder:
     """The encoder with what the evidence has taught about each column behind it."""
     parts = found.model.by_column(found.theta)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TargetError
 from termwise.estimators.base import AdditiveModel
-from termwise.estimators.options import one_of
+from termwise.estimators.options import one_column, one_of
 from termwise.likelihoods import Logit, Probit
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
@@ -100,14 +98,7 @@ def _classes(y: Any, n_rows: int) -> tuple[Array, Array]:
         raise TargetError(
             "fit requires y to be passed, but the target y is None; give one label for each row"
         )
-    labels = np.asarray(y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; use y.ravel()",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-        labels = labels[:, 0]
+    labels = one_column(np.asarray(y))
     if labels.ndim != 1 or labels.size != n_rows:
         raise TargetError(
             f"the target has the shape {labels.shape}, but the table has {n_rows} rows; give "

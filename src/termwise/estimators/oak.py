@@ -7,7 +7,7 @@ from typing import Any
 
 from termwise.encode.encoder import Encoder, LevelEncoder
 from termwise.errors import OptionError
-from termwise.estimators.base import AdditiveModel
+from termwise.estimators.base import AdditiveModel, keep_arguments
 from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.columns import ColumnPlan
 from termwise.estimators.options import KERNELS, measure_of_columns, one_of, whole_number
@@ -115,20 +115,7 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.max_order = max_order
-        self.kernel = kernel
-        self.measure = measure
-        self.flow = flow
-        self.normalise = normalise
-        self.categorical = categorical
-        self.inference = inference
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.n_restarts = n_restarts
-        self.unknown = unknown
-        self.progress = progress
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        keep_arguments(self, locals())
 
 
 class OAKClassifier(Orthogonal, AdditiveClassifier):
@@ -162,19 +149,4 @@ class OAKClassifier(Orthogonal, AdditiveClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.max_order = max_order
-        self.kernel = kernel
-        self.measure = measure
-        self.flow = flow
-        self.normalise = normalise
-        self.categorical = categorical
-        self.link = link
-        self.class_weight = class_weight
-        self.inference = inference
-        self.n_inducing = n_inducing
-        self.inducing = inducing
-        self.n_restarts = n_restarts
-        self.unknown = unknown
-        self.progress = progress
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        keep_arguments(self, locals())

@@ -65,18 +65,24 @@ def checked_target(y: Any, n_rows: int) -> Array:
     return values
 
 
+def one_column(y: Array) -> Array:
+    """The target without its second axis, if that has one column only."""
+    if y.ndim != 2 or y.shape[1] != 1:
+        return y
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected; its one column is taken",
+        DataConversionWarning,
+        stacklevel=4,
+    )
+    column: Array = y[:, 0]
+    return column
+
+
 def finite_target(y: Any, n_rows: int) -> Array:
     """The target as finite floats, one for each row."""
     if y is None:
         raise TargetError("requires y to be passed, but the target y is None; pass one number for each row")
-    values = np.asarray(y)
-    if values.ndim == 2 and values.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; its one column is taken",
-            DataConversionWarning,
-            stacklevel=3,
-        )
-        values = values[:, 0]
+    values = one_column(np.asarray(y))
     if values.ndim != 1:
         raise TargetError(f"y has shape {values.shape}; bad input shape, pass one number for each row")
     if np.iscomplexobj(values):
