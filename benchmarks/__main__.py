@@ -24,8 +24,11 @@ BENCHMARKS = {
     "large": "the defaults on ten larger tables, beside the OAK paper",
     "airline": "two million flights, beside LightGBM",
     "pumadyn": "how few terms and inducing rows the robot arm needs",
+    "papers": "the tables of the papers: classification of the additive GP paper (tables 4 and 5)",
 }
-PARTED = "large"  # can be run set by set
+PARTED = ("large", "papers")  # can be run set by set
+PARTS = " and ".join(PARTED)
+TABLES = ("classification",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,8 +62,10 @@ def _run(name: str, options: argparse.Namespace) -> list[Figure]:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     options = parser.parse_args(arguments)
-    if _parts(options) and options.benchmark != PARTED:
-        parser.error(f"--datasets and --splits are for {PARTED}")
+    if _parts(options) and options.benchmark not in PARTED:
+        parser.error(f"--datasets and --splits are for {' and '.join(PARTED)}")
+    if options.table and options.benchmark != "papers":
+        parser.error("--table is for papers")
     return options
 
 
@@ -88,9 +93,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="fewer rows and repeats, to see that it works")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     parser.add_argument(
-        "--datasets", type=lambda text: text.split(","), metavar="A,B", help=f"of {PARTED}: only these sets"
+        "--datasets", type=lambda text: text.split(","), metavar="A,B", help=f"of {PARTS}: only these sets"
     )
-    parser.add_argument("--splits", type=int, metavar="K", help=f"of {PARTED}: only the first K splits")
+    parser.add_argument("--splits", type=int, metavar="K", help=f"of {PARTS}: only the first K splits")
+    parser.add_argument("--table", choices=TABLES, help="of papers: which table; all if not given")
     return parser
 
 
