@@ -55,9 +55,9 @@ def run(quick: bool = False, datasets: Sequence[str] | None = None, splits: int 
         found = {model: [cell(whole, fold, model) for fold in range(folds)] for model in MODELS}
         for model, cells in found.items():
             yield from _lines(f"{name}, {model}", cells)
-        for what, part, paper in zip(("error", "loss"), ("error", "loss"), PAPER[name], strict=True):
-            best = min(found.values(), key=lambda cells: np.mean([getattr(c, part) for c in cells]))
-            values = np.array([getattr(one, part) for one in best])
+        for what, paper in zip(("error", "loss"), PAPER[name], strict=True):
+            scores = [np.array([getattr(one, what) for one in cells]) for cells in found.values()]
+            values = min(scores, key=np.mean)
             width = values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else 0.0
             limit = paper + width if folds == FOLDS else None
             yield Figure(f"{name}: {what} of our best (paper {paper})", values.mean(), at_most=limit)

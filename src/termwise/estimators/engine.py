@@ -60,10 +60,9 @@ class Asked:
     def sparse_options(self, n_rows: int, workers: Workers | None = None) -> SparseOptions:
         """The search of the sparse engine; inducing rows by the number of rows if none is asked for."""
         count = self.n_inducing or int(np.clip(n_rows // 4, LEAST_INDUCING, MOST_INDUCING))
-        threads = self.threads
-        elsewhere = workers is not None and not isinstance(workers, LocalWorkers)
-        chosen = workers if elsewhere and workers is not None else LocalWorkers(threads)
-        return SparseOptions(min(count, n_rows), self.inducing, self.n_starts, threads, chosen)
+        if workers is None or isinstance(workers, LocalWorkers):
+            workers = LocalWorkers(self.threads)
+        return SparseOptions(min(count, n_rows), self.inducing, self.n_starts, self.threads, workers)
 
 
 def learn(

@@ -60,12 +60,13 @@ class Bound:
         curvature = identity - cho_solve(factor, identity) - np.outer(mean, mean)
         return cls(value, mean, curvature, outer)
 
-    def shrinkage_root(self) -> Array:
-        """R with R R' = I - (I + A)^-1: how much of the prior variance the rows have taken.
 
-        The sum of its squares is the effective number of parameters.
-        """
-        eigenvalues, vectors = np.linalg.eigh(self.outer)
-        a = np.maximum(eigenvalues, 0.0)
-        root: Array = vectors * np.sqrt(a / (1.0 + a))
-        return root
+def shrinkage_root(outer: Array) -> Array:
+    """R with R R' = I - (I + A)^-1: how much of the prior variance the rows have taken.
+
+    The sum of its squares is the effective number of parameters.
+    """
+    eigenvalues, vectors = np.linalg.eigh(outer)
+    a = np.maximum(eigenvalues, 0.0)
+    root: Array = vectors * np.sqrt(a / (1.0 + a))
+    return root

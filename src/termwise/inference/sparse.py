@@ -10,7 +10,7 @@ from operator import add
 import numpy as np
 
 from termwise.inference.blocks import Chunk, Pull, Push, Reached, Setting, adjoint, statistics
-from termwise.inference.bound import Bound, Sums
+from termwise.inference.bound import Bound, Sums, shrinkage_root
 from termwise.inference.kept import Kept
 from termwise.inference.model import Model
 from termwise.inference.workers import LocalWorkers, Workers
@@ -67,7 +67,7 @@ class SparseObjective:
         """What is known at theta, with the inducing rows as centres."""
         push, bound = self._bound(Setting(self.model, theta, self.inducing))
         noise = push.setting.noise
-        root, taken = np.sqrt(noise) * push.root, bound.shrinkage_root()
+        root, taken = np.sqrt(noise) * push.root, shrinkage_root(bound.outer)
         Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)
         posterior = Posterior(kernel, Z, root @ bound.mean, root @ taken, noise)
         value = bound.value + self.model.log_prior(theta)[0]

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import cho_factor
 
 from termwise.inference.blocks import Chunk, Reached, Setting
-from termwise.inference.bound import Bound
+from termwise.inference.bound import Bound, shrinkage_root
 from termwise.inference.kept import Kept
 from termwise.inference.model import Model
 from termwise.inference.site_blocks import SitePull, SiteSums, View, site_adjoint, site_statistics
@@ -125,8 +125,7 @@ class SparseSiteObjective:
         """What is known at theta, with the inducing rows as centres."""
         view, _, bound = self._settle(Setting(self.model, theta, self.inducing))
         assert self.known is not None, "it has settled"
-        eigenvalues, vectors = np.linalg.eigh(self.known.outer)
-        taken = vectors * np.sqrt(np.maximum(eigenvalues, 0.0) / (1.0 + np.maximum(eigenvalues, 0.0)))
+        taken = shrinkage_root(self.known.outer)
         Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)
         posterior = Posterior(kernel, Z, view.root @ view.mean, view.root @ taken, 0.0)
         value = bound + self.model.log_prior(theta)[0]

@@ -23,9 +23,8 @@ from termwise.measures.base import Array
 FORMAT = 1
 DOCUMENT = "model.json"
 ARRAYS, OPTIONAL = ("centres", "alpha", "root"), ("seen",)
-NAME = re.compile(
-    rf"(0\.|[1-9]\d{{0,3}}\.)?({'|'.join((*ARRAYS, *OPTIONAL))})"
-)  # of a label of many, its number
+# An array of one label of many has the number of the label before it.
+NAME = re.compile(rf"(0\.|[1-9]\d{{0,3}}\.)?({'|'.join((*ARRAYS, *OPTIONAL))})")
 MOST_JSON = 1 << 26  # bytes; 20,000 levels of a thousand letters take a third of it
 
 

@@ -49,9 +49,7 @@ def parts_of(model: AdditiveModel) -> list[Any]:
 
 def _labels(classes: Array) -> list[Any]:
     labels: list[Any] = classes.tolist()
-    if classes.dtype.kind not in "biuUOf" or not all(
-        isinstance(one, (bool, int, float, str)) for one in labels
-    ):
+    if not all(isinstance(label, (bool, int, float, str)) for label in labels):
         raise ModelFileError(
             f"labels of type {classes.dtype} cannot be saved; fit with labels that are texts or numbers"
         )
