@@ -160,7 +160,7 @@ class Yardstick:
     @classmethod
     def of(cls, objective: SparseObjective, theta: np.ndarray) -> Yardstick:
         """The yardstick of an objective; what the loops read is laid out beforehand."""
-        model, X = objective.model, objective.chunks[0].read()[0]
+        model, X = objective.model, objective.chunks[0].read().X
         rows = Layout.of(model, theta, np.ascontiguousarray(X.T), late=False).rows
         Z = Layout.of(model, theta, np.ascontiguousarray(objective.inducing.T))
         variances, _ = model.orders.variances(model.order_parameters(theta))
@@ -169,7 +169,7 @@ class Yardstick:
 
     def from_rows(self) -> float:
         """The seconds with blocks that fit the cache, each the work of one core, from encoded rows."""
-        X = self.objective.chunks[0].read()[0]
+        X = self.objective.chunks[0].read().X
         blocks = [X[start : start + BLOCK_ROWS] for start in range(0, len(X), BLOCK_ROWS)]
         with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(fused.cores()) as pool:
             return seconds(lambda: sum(pool.map(lambda rows: self.product(self.laid_out(rows), 1), blocks)))

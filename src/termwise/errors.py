@@ -53,3 +53,7 @@ class NotEnoughMemoryError(TermwiseError, MemoryError):
 
 class ClusterError(TermwiseError, RuntimeError):
     """A cluster or an executor that was lost, or that lost workers again and again, in a fit."""
+
+
+class CheckpointError(TermwiseError, ValueError):
+    """A checkpoint that is damaged, or of another fit."""

@@ -7,7 +7,7 @@ from benchmarks.sparse import Yardstick, problem, run
 
 def test_the_yardstick_multiplies_the_kernel_of_the_objective():
     objective, theta = problem(1500)
-    model, X = objective.model, objective.chunks[0].read()[0]
+    model, X = objective.model, objective.chunks[0].read().X
     K = model.kernel(theta).matrix(model.encoded(theta, X), model.encoded(theta, objective.inducing))
     yardstick = Yardstick.of(objective, theta)
     products = [yardstick.product(rows, threads=1) for rows in yardstick.parts(1024)]

@@ -13,6 +13,7 @@ import pytest
 
 import termwise as tw
 from termwise.encode import encoded
+from termwise.encode.rows import ArrayChunk
 from termwise.errors import TermwiseWarning
 from termwise.estimators import dataset as dataset_module
 from termwise.inference.result import Status
@@ -259,7 +260,7 @@ def test_rows_are_read_once_if_they_can_be_kept_and_again_if_not(
 
 def test_what_others_have_left_makes_room_and_what_is_kept_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoded, "CACHE_BYTES", 3 * 80)
-    cache, rows = encoded._Cache(), (np.zeros((8, 1)), np.zeros(2))
+    cache, rows = encoded._Cache(), ArrayChunk(np.zeros((8, 1)), np.zeros(2))
     for key in (("old", 0), ("old", 1), ("new", 0), ("new", 0)):
         cache.keep(key, rows)
     assert cache._bytes == 3 * 80
@@ -268,7 +269,7 @@ def test_what_others_have_left_makes_room_and_what_is_kept_stays(monkeypatch: py
     for number in (2, 3):
         cache.keep(("new", number), rows)
     assert [cache.get(("new", number)) is rows for number in range(4)] == [True, True, True, False]
-    cache.keep(("huge", 0), (np.zeros((100, 1)), np.zeros(100)))
+    cache.keep(("huge", 0), ArrayChunk(np.zeros((100, 1)), np.zeros(100)))
     assert cache.get(("huge", 0)) is None
     cache.forget("new")
     assert (cache._kept, cache._bytes) == ({}, 0)

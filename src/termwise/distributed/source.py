@@ -9,8 +9,7 @@ from typing import Any
 
 from termwise.encode.encoded import encode_rows
 from termwise.encode.encoder import Encoder
-from termwise.encode.scale import Standardise
-from termwise.inference.blocks import ArrayChunk
+from termwise.encode.target import Target
 from termwise.inference.source import Look
 from termwise.inference.workers import Workers
 from termwise.table import Chunk, Values
@@ -33,14 +32,10 @@ class ClusterSource:
         """Futures of a look at each chunk."""
         return self.client.map(Look, self.chunks, positions, pure=False)
 
-    def encoded(self, encoder: Encoder, target: str, scale: Standardise) -> Sequence[Any]:
+    def encoded(self, encoder: Encoder, target: Target) -> Sequence[Any]:
         """Futures of encoded chunks, held by the workers."""
-        encode = partial(_encoded, encoder=encoder, target=target, scale=scale)
+        encode = partial(encode_rows, encoder=encoder, target=target)
         return self.client.map(encode, self.chunks, pure=False)
 
     def close(self) -> None:
         """Nothing to do: what the workers hold goes with the futures."""
-
-
-def _encoded(chunk: Any, encoder: Encoder, target: str, scale: Standardise) -> ArrayChunk:
-    return ArrayChunk(*encode_rows(chunk.read((*encoder.schema.names, target)), encoder, target, scale))

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from termwise.encode.encoder import Encoder
-from termwise.encode.scale import Array, Standardise
-from termwise.errors import TargetError
-from termwise.table import Table, split_target
-from termwise.table.match import continuous_values
+from termwise.encode.rows import ArrayChunk
+from termwise.encode.target import Target
+from termwise.table import Table
 
 CACHE_BYTES = 2**30  # encoded rows that a process keeps, so that it need not read and encode them again
 
@@ -31,50 +28,42 @@ class EncodedChunk:
 
     chunk: Rows
     encoder: Encoder
-    target: str
-    scale: Standardise
+    target: Target
     key: tuple[str, int]
 
-    def read(self) -> tuple[Array, Array]:
-        """The encoded rows (n, D) and the standardised target."""
+    def read(self) -> ArrayChunk:
+        """The encoded rows."""
         kept = _cache.get(self.key)
         if kept is None:
             kept = self._encode()
             _cache.keep(self.key, kept)
         return kept
 
-    def _encode(self) -> tuple[Array, Array]:
-        table = self.chunk.read((*self.encoder.schema.names, self.target))
-        return encode_rows(table, self.encoder, self.target, self.scale)
+    def _encode(self) -> ArrayChunk:
+        return encode_rows(self.chunk, self.encoder, self.target)
 
 
-def encode_rows(table: Table, encoder: Encoder, target: str, scale: Standardise) -> tuple[Array, Array]:
-    """The encoded rows (n, D) of a table and its standardised target."""
-    features, y = split_target(table, target)
-    numbers = continuous_values(target, y)
-    if not np.all(np.isfinite(numbers)):
-        raise TargetError(
-            f"the target {target!r} was finite in every row and is not any more; fit again, and do not write "
-            "to the data set meanwhile"
-        )
-    return encoder.transform(features), scale.forward(numbers)
+def encode_rows(rows: Rows, encoder: Encoder, target: Target) -> ArrayChunk:
+    """Read rows and encode them."""
+    table = rows.read((*encoder.schema.names, *target.columns))
+    return target.beside(encoder.transform(table.select(encoder.schema.names)), table)
 
 
 class _Cache:
     """Encoded rows up to a number of bytes. What is kept stays: rows are read round after round, in order."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, int], tuple[Array, Array]] = {}
+        self._kept: dict[tuple[str, int], ArrayChunk] = {}
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def get(self, key: tuple[str, int]) -> tuple[Array, Array] | None:
+    def get(self, key: tuple[str, int]) -> ArrayChunk | None:
         """What is kept of this key."""
         return self._kept.get(key)
 
-    def keep(self, key: tuple[str, int], rows: tuple[Array, Array]) -> None:
+    def keep(self, key: tuple[str, int], rows: ArrayChunk) -> None:
         """Keep rows if there is room; those of other data sets make room."""
-        size = sum(part.nbytes for part in rows)
+        size = rows.nbytes
         with self._lock:
             if key in self._kept:  # another thread was quicker
                 return
@@ -88,11 +77,11 @@ class _Cache:
         """Let go the rows of one data set."""
         with self._lock:
             for key in [key for key in self._kept if key[0] == data_set]:
-                self._bytes -= sum(part.nbytes for part in self._kept.pop(key))
+                self._bytes -= self._kept.pop(key).nbytes
 
     def _forget(self, other_than: str) -> None:
         for key in [key for key in self._kept if key[0] != other_than]:
-            self._bytes -= sum(part.nbytes for part in self._kept.pop(key))
+            self._bytes -= self._kept.pop(key).nbytes
 
 
 _cache = _Cache()

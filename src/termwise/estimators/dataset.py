@@ -18,6 +18,7 @@ from termwise.distributed.frames import is_dask, partitions
 from termwise.distributed.source import ClusterSource
 from termwise.encode.encoder import MOST_SINGLE_LEVELS, Encoder, fit_encoder
 from termwise.encode.scale import Standardise
+from termwise.encode.target import NumberTarget
 from termwise.errors import OptionError, TableError, TargetError, TermwiseWarning
 from termwise.inference.blocks import ArrayChunk
 from termwise.inference.coarse import MOST_SAMPLED, Data
@@ -111,7 +112,7 @@ class Known:
 
     def data(self, source: Source, encoder: Encoder, target: str) -> Data:
         """All rows, encoded when they are read, and the encoded sample."""
-        chunks = source.encoded(encoder, target, self.scale)
+        chunks = source.encoded(encoder, NumberTarget(target, self.scale))
         X = encoder.transform(self.sample)[self.shuffled]
         y = self.scale.forward(self.sample_target)[self.shuffled]
         return Data(chunks, self.survey.n_rows, ArrayChunk(X, y))

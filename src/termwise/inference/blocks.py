@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from termwise.encode.rows import ArrayChunk
 from termwise.inference.bound import Sums
 from termwise.inference.kept import Block, Kept
 from termwise.inference.model import Common, Layout, Model
@@ -35,27 +36,8 @@ T = TypeVar("T")
 class Chunk(Protocol):
     """A reference to encoded rows that can be read, in this process or in another."""
 
-    def read(self) -> tuple[Array, Array]:
-        """The encoded rows (n, D) and the standardised target."""
-
-
-@dataclass(frozen=True, eq=False)
-class ArrayChunk:
-    """Rows in memory, perhaps with weights and offsets of their likelihood."""
-
-    X: Array
-    y: Array
-    weight: Array | None = None
-    offset: Array | None = None
-
-    def read(self) -> tuple[Array, Array]:
-        """The arrays themselves."""
-        return self.X, self.y
-
-    def rows(self, chosen: slice | Array) -> ArrayChunk:
-        """Some of the rows."""
-        weight, offset = (None if part is None else part[chosen] for part in (self.weight, self.offset))
-        return ArrayChunk(self.X[chosen], self.y[chosen], weight, offset)
+    def read(self) -> ArrayChunk:
+        """The rows, in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +174,7 @@ class Own:
 
 
 def _layout(block: Block, setting: Setting, *, late: bool) -> Layout:
-    cells = np.ascontiguousarray(block.X.T)
+    cells = np.ascontiguousarray(block.rows.X.T)
     return Layout.of(setting.model, setting.theta, cells, late=late, like=setting.layout)
 
 
@@ -262,9 +244,9 @@ def _block_adjoint(block: Block, pull: Pull) -> Reached:
 
 def total(chunk: Chunk, function: Callable[[Block], T], threads: int) -> T:
     """The sum of a function over the blocks of a chunk, in their order."""
-    X, y = chunk.read()
-    cuts = [slice(start, start + BLOCK_ROWS) for start in range(0, y.size, BLOCK_ROWS)]
-    blocks = [Block(X[cut], y[cut], chunk, cut.start) for cut in cuts]
+    rows = chunk.read()
+    cuts = [slice(start, start + BLOCK_ROWS) for start in range(0, rows.y.size, BLOCK_ROWS)]
+    blocks = [Block(rows.rows(cut), chunk, cut.start) for cut in cuts]
     return reduce(add, in_order(function, blocks, threads))
 
 

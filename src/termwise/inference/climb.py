@@ -64,8 +64,13 @@ class Climb:
 def first_points(
     model: Model, count: int, rng: np.random.Generator, lengthscale: float = FIRST_LENGTHSCALE
 ) -> list[Array]:
-    """One start for each of the first noises, then random lengthscales and noises."""
+    """One start for each of the first noises, then random lengthscales and noises.
+
+    The lengthscale is that of terms of one column.
+    """
     low, high = np.transpose(model.bounds())
+    # The distance of rows in several columns at once grows like this root; where all are far, nothing slopes.
+    lengthscale *= np.sqrt(model.orders.least_order)
     starts = []
     for i, stream in enumerate(rng.spawn(count)):
         lengthscales = np.full(len(model.columns), lengthscale)

@@ -32,7 +32,7 @@ from termwise.inference.kept import Kept
 from termwise.inference.model import Model
 from termwise.inference.moving import move_rows
 from termwise.inference.progress import Clock, Forecast, Monitor, Progress
-from termwise.inference.result import FitResult
+from termwise.inference.result import FitResult, Status
 from termwise.inference.sparse import Solution, SparseObjective
 from termwise.inference.sparse_sites import SparseSiteObjective
 from termwise.inference.workers import LocalWorkers, Workers
@@ -98,43 +98,12 @@ def fit_sparse(
 ) -> Fit:
     """Maximise the collapsed bound + log prior over all parameters, from coarse to fine."""
     starting, choosing = rng.spawn(2)
-    starts = first_points(model, options.n_starts, starting, FIRST_LENGTHSCALE)
     stages = Stages(model, data, options, choosing, monitor)
     # Threads share out blocks of rows; more of them inside BLAS would only be in each other's way.
     with one_blas_thread():
-        climbs = stages.begin(starts)
-        best = max(climbs, key=lambda one: one.objective)
-        if best.objective <= -WORST:
-            raise NumericalError(
-                "no kernel matrix at any start was positive definite; look for duplicate rows"
-            )
-        for size in stages.sizes:
-            best = stages.go_on(best, size)
+        best = stages.sampled(starting)
         objective, best = stages.finish(best)
-        solution = objective.posterior(best.theta)
-        rows = model.encoded(best.theta, data.sample.X[:RESIDUALS])
-        noise = _noise(solution, rows, data) if model.likelihood is None else Noise.normal(0.0)
-    by_start = tuple(one.objective for one in climbs)
-    result = FitResult(
-        status=best.status,
-        objective=solution.objective,
-        evaluations=stages.evaluations,
-        seconds=stages.clock(),
-        jitter=objective.jitter,
-        starts=by_start,
-        rows=data.n_rows,
-        inducing=len(objective.inducing),
-    )
-    return Fit(model, best.theta, replace(solution.posterior, seen=rows[:SEEN]), noise, result)
-
-
-def _noise(solution: Solution, rows: Array, data: Data) -> Noise:
-    """The scatter of observations by the residuals of some rows, as if these had not been learned from."""
-    posterior = solution.posterior
-    residuals = data.sample.y[: len(rows)] - posterior.mean(rows)
-    # On average a row is fitted closer than a new one by its share of the effective parameters.
-    unseen = residuals / max(0.5, 1.0 - solution.effective / data.n_rows)
-    return Noise.fit(unseen, posterior.variance(rows), posterior.noise)
+        return stages.concluded(objective, best.theta, best.status)
 
 
 class Stages:
@@ -147,17 +116,32 @@ class Stages:
         options: SparseOptions,
         rng: np.random.Generator,
         monitor: Monitor | None,
+        most_sampled: int = MOST_SAMPLED,
     ) -> None:
         self.model, self.data, self.options = model, data, options
         self.rng, self.monitor = rng, monitor
         self.clock, self.evaluations, self.kept = Clock(), 0, Kept()
         self.lock = threading.Lock()  # starts report side by side
-        self.sizes = _sizes(data)
+        self.sizes = _sizes(data, most_sampled)
+        self.starts: tuple[float, ...] = ()  # what every start has come to
         ends = 2 if options.inducing == "optimised" else 1
         begin = options.n_starts * self._exact_work() / min(options.n_starts, options.threads)
         samples = [(self._work(n), EXPECTED) for n in self.sizes]
         last = (self._work(data.n_rows), 1 + _last_steps(data.n_rows))
         self.forecast = Forecast([(begin, EXPECTED), *samples, *[last] * ends], self.clock)
+
+    def sampled(self, rng: np.random.Generator) -> Climb:
+        """The best that samples of the rows can tell, from the smallest to the largest."""
+        climbs = self.begin(first_points(self.model, self.options.n_starts, rng, FIRST_LENGTHSCALE))
+        best = max(climbs, key=lambda one: one.objective)
+        if best.objective <= -WORST:
+            raise NumericalError(
+                "no kernel matrix at any start was positive definite; look for duplicate rows"
+            )
+        self.starts = tuple(one.objective for one in climbs)
+        for size in self.sizes:
+            best = self.go_on(best, size)
+        return best
 
     def begin(self, starts: Sequence[Array]) -> list[Climb]:
         """Every start on few rows, exactly, over the parameters that settle first; side by side.
@@ -173,7 +157,7 @@ class Stages:
         def climb(start: int) -> Climb:
             # By one thread each, so that their number changes no bit.
             objective = dense_objective(self.model, rows, threads=1)
-            return ascend(objective, starts[start], free, effort, self._watch(rows.y.size, start))
+            return ascend(objective, starts[start], free, effort, self.watch(rows.y.size, start))
 
         with ThreadPoolExecutor(self.options.threads, thread_name_prefix="termwise-starts") as pool:
             return list(pool.map(climb, range(len(starts))))
@@ -191,15 +175,35 @@ class Stages:
 
     def finish(self, before: Climb) -> tuple[AnySparse, Climb]:
         """The last steps, on all rows."""
-        Z = self._choose(before.theta, self.data.sample.y.size, self.options.n_inducing)
-        objective = self._sparse(self.data.chunks, Z, self.options.workers)
+        objective = self._sparse(self.data.chunks, self.inducing_rows(before.theta), self.options.workers)
         effort = Effort(FINE, _last_steps(self.data.n_rows), before.widths, self.data.n_rows, FIRST_STEP)
         best = self._ascend(objective, before.theta, effort)
         if self.options.inducing != "optimised" or not isinstance(objective, SparseObjective):
             return objective, best
         self.forecast.next_stage()
-        objective = move_rows(objective, best.theta, effort, self._watch(self.data.n_rows, 0))
+        objective = move_rows(objective, best.theta, effort, self.watch(self.data.n_rows, 0))
         return objective, best
+
+    def concluded(self, objective: AnySparse, theta: Array, status: Status) -> Fit:
+        """The posterior at theta by all rows, and how the fit went."""
+        solution = objective.posterior(theta)
+        rows = self.model.encoded(theta, self.data.sample.X[:RESIDUALS])
+        noise = Noise.normal(0.0) if self.model.likelihood else _noise(solution, rows, self.data)
+        result = FitResult(
+            status=status,
+            objective=solution.objective,
+            evaluations=self.evaluations,
+            seconds=self.clock(),
+            jitter=objective.jitter,
+            starts=self.starts,
+            rows=self.data.n_rows,
+            inducing=len(objective.inducing),
+        )
+        return Fit(self.model, theta, replace(solution.posterior, seen=rows[:SEEN]), noise, result)
+
+    def inducing_rows(self, theta: Array) -> Array:
+        """Those through which all rows are seen."""
+        return self._choose(theta, self.data.sample.y.size, self.options.n_inducing)
 
     def _objective(self, theta: Array, size: int) -> AnySparse:
         Z = self._choose(theta, size, self._inducing_for(size))
@@ -231,9 +235,11 @@ class Stages:
 
     def _ascend(self, objective: Objective, theta: Array, effort: Effort) -> Climb:
         self.forecast.next_stage()
-        return ascend(objective, theta, free_parameters(self.model), effort, self._watch(int(effort.per), 0))
+        return ascend(objective, theta, free_parameters(self.model), effort, self.watch(int(effort.per), 0))
 
-    def _watch(self, rows: int, start: int) -> Watch:
+    def watch(self, rows: int, start: int) -> Watch:
+        """Count evaluations, and tell who listens."""
+
         def watch(evaluations: int, value: float) -> None:
             with self.lock:
                 self.evaluations += 1
@@ -244,14 +250,24 @@ class Stages:
         return watch
 
 
+def _noise(solution: Solution, rows: Array, data: Data) -> Noise:
+    """The scatter of observations by the residuals of some rows, as if these had not been learned from."""
+    posterior = solution.posterior
+    residuals = data.sample.y[: len(rows)] - posterior.mean(rows)
+    # On average a row is fitted closer than a new one by its share of the effective parameters.
+    unseen = residuals / max(0.5, 1.0 - solution.effective / data.n_rows)
+    return Noise.fit(unseen, posterior.variance(rows), posterior.noise)
+
+
 def _last_steps(n_rows: int) -> int:
     """The more rows, the less there is left to learn of them after a large sample, and the more it costs."""
     return int(np.clip(LAST_STEPS * LAST_ROWS // n_rows, LEAST_STEPS, LAST_STEPS))
 
 
-def _sizes(data: Data) -> list[int]:
+def _sizes(data: Data, most: int) -> list[int]:
     """The sizes of the samples before all rows are looked at."""
-    sizes = [min(FIRST_ROWS, max(LEAST_SAMPLED, data.n_rows // GROWTH), data.sample.y.size)]
-    while sizes[-1] * GROWTH <= data.sample.y.size and 2 * sizes[-1] * GROWTH <= data.n_rows:
+    most = min(most, data.sample.y.size)
+    sizes = [min(FIRST_ROWS, max(LEAST_SAMPLED, data.n_rows // GROWTH), most)]
+    while sizes[-1] * GROWTH <= most and 2 * sizes[-1] * GROWTH <= data.n_rows:
         sizes.append(sizes[-1] * GROWTH)
     return sizes

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from termwise.encode.rows import ArrayChunk
 from termwise.inference.model import Layout
 from termwise.measures.base import Array
 
@@ -18,10 +19,14 @@ KEPT_BYTES = 2**27
 class Block:
     """Some rows of a chunk, from `start` on."""
 
-    X: Array
-    y: Array
+    rows: ArrayChunk
     chunk: Any
     start: int
+
+    @property
+    def y(self) -> Array:
+        """The targets of the rows."""
+        return self.rows.y
 
     @property
     def key(self) -> tuple[int, int]:

@@ -22,6 +22,11 @@ class Orders(ABC):
     max_order: int
 
     @property
+    def least_order(self) -> int:
+        """The fewest columns in a term."""
+        return 1
+
+    @property
     @abstractmethod
     def size(self) -> int:
         """How many parameters there are."""
@@ -58,6 +63,11 @@ class EachOrder(Orders):
     def max_order(self) -> int:  # type: ignore[override]
         """The largest order."""
         return max(self.orders)
+
+    @property
+    def least_order(self) -> int:
+        """The smallest order besides the constant."""
+        return min((order for order in self.orders if order > 0), default=1)
 
     @property
     def size(self) -> int:

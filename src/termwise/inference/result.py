@@ -12,6 +12,7 @@ class Status(StrEnum):
     CONVERGED = "converged"
     MAX_STEPS = "max_steps"
     STUCK = "stuck"
+    PLANNED = "planned"  # all steps that were planned are made, as minibatches have it
 
 
 @dataclass(frozen=True)

@@ -62,14 +62,30 @@ class SiteSums(Summed):
     parameters: Array
 
 
+@dataclass(frozen=True, eq=False)
+class SiteStep(Summed):
+    """The sums and the way back at once, for who looks at rows only once."""
+
+    sums: SiteSums
+    reached: Reached
+
+
+NO_SUMS = SiteSums(0, 0.0, np.zeros((0, 0)), np.zeros(0), np.zeros(0))
+
+
 def site_statistics(chunk: Chunk, view: View, threads: int = 1) -> SiteSums:
     """The sums over the rows of a chunk."""
     return total(chunk, lambda block: _block_sums(block, view), threads)
 
 
 def site_adjoint(chunk: Chunk, pull: SitePull, threads: int = 1) -> Reached:
-    """The gradient of the bound at rest, as far as it goes through the rows of a chunk."""
-    return total(chunk, lambda block: _block_adjoint(block, pull), threads)
+    """The gradient of the bound for fixed inducing values, as far as it goes through the rows of a chunk."""
+    return total(chunk, lambda block: _block_step(block, pull, with_sums=False).reached, threads)
+
+
+def site_step(chunk: Chunk, pull: SitePull, threads: int = 1) -> SiteStep:
+    """The sums over the rows of a chunk, and the gradient."""
+    return total(chunk, lambda block: _block_step(block, pull, with_sums=True), threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +104,8 @@ def _observed(block: Block, setting: Setting) -> Observed:
     likelihood = setting.model.likelihood
     assert likelihood is not None, "the model of rows with sites has a likelihood"
     at = likelihood.with_parameters(setting.model.likelihood_parameters(setting.theta))
-    rows = slice(block.start, block.start + block.y.size)
-    weight, offset = (getattr(block.chunk, name, None) for name in ("weight", "offset"))
-    return Observed(
-        at, block.y, None if weight is None else weight[rows], None if offset is None else offset[rows]
-    )
+    rows = block.rows
+    return Observed(at, rows.y, rows.weight, rows.offset)
 
 
 def _sites(block: Block, view: View, own: Own, A: Array, spare: Array) -> _Sites:
@@ -113,14 +126,19 @@ def _block_sums(block: Block, view: View) -> SiteSums:
     A, spare = workspace(block.y.size, len(setting.inducing))
     run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=A)
     multiply_by_upper(A, view.root)
-    sites = _sites(block, view, own, A, spare)
+    return _sums_of(_sites(block, view, own, A, spare), A)
+
+
+def _sums_of(sites: _Sites, A: Array) -> SiteSums:
+    """The sums; A is used up."""
     linear = sites.nu @ A
     A *= np.sqrt(sites.tau)[:, None]
     by_row = sites.observed.expected_by_parameters(sites.mean, sites.variance)
-    return SiteSums(block.y.size, float(np.sum(sites.value)), upper_square(A), linear, np.sum(by_row, axis=1))
+    value = float(np.sum(sites.value))
+    return SiteSums(len(A), value, upper_square(A), linear, np.sum(by_row, axis=1))
 
 
-def _block_adjoint(block: Block, pull: SitePull) -> Reached:
+def _block_step(block: Block, pull: SitePull, *, with_sums: bool) -> SiteStep:
     view, setting = pull.view, pull.view.setting
     own = Own(layout_for_adjoint(block, setting, late=pull.late), setting)
     K, G = workspace(block.y.size, len(setting.inducing))
@@ -131,7 +149,8 @@ def _block_adjoint(block: Block, pull: SitePull) -> Reached:
     np.matmul(K, pull.quadratic, out=G)
     G *= sites.tau[:, None]
     rows = setting.layout.rows
-    reached = run.adjoint_cross(setting.weights, own.layout.rows, rows, G, 1, (sites.nu, pull.linear))
+    given = run.adjoint_cross(setting.weights, own.layout.rows, rows, G, 1, (sites.nu, pull.linear))
     by_order, by_own = own.adjoint_of_whole(-0.5 * sites.tau)
-    columns, common = own.layout.row_gradient(reached, by_own)
-    return Reached(columns, common, reached.variances + by_order, 0.0, reached.z.u, reached.z.a)
+    columns, common = own.layout.row_gradient(given, by_own)
+    reached = Reached(columns, common, given.variances + by_order, 0.0, given.z.u, given.z.a)
+    return SiteStep(_sums_of(sites, A) if with_sums else NO_SUMS, reached)

@@ -52,7 +52,8 @@ class SparseObjective:
         noise, root = push.setting.noise, push.root
         pull = Pull(push.setting, root @ bound.curvature @ root.T, np.sqrt(noise) * (root @ bound.mean), late)
         reached: Reached = reduce(add, self.workers.map(adjoint, self.chunks, pull))
-        columns, by_variance, by_rows = through_inducing(push.setting, root, bound, reached)
+        inner = bound.curvature - bound.outer
+        columns, by_variance, by_rows = through_inducing(push.setting, root, inner, reached)
         _, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         prior, gradient = self.model.log_prior(theta)
         likelihood = np.concatenate([columns, dvariances @ by_variance, [noise * reached.noise]])
@@ -104,10 +105,13 @@ def push_of(setting: Setting) -> tuple[Push, float]:
 
 
 def through_inducing(
-    setting: Setting, root: Array, bound: Bound, reached: Reached
+    setting: Setting, root: Array, inner: Array, reached: Reached
 ) -> tuple[Array, Array, run.Rows]:
-    """Add what the inducing rows bring: their own kernel, and their side of that with the rows."""
-    G = 0.5 * setting.noise * (root @ (bound.curvature - bound.outer) @ root.T)
+    """Add what the inducing rows bring: their own kernel, and their side of that with the rows.
+
+    The gradient for their kernel Kuu is U^-1 inner U^-T / 2.
+    """
+    G = 0.5 * setting.noise * (root @ inner @ root.T)
     np.fill_diagonal(G, np.diag(G) + JITTER * np.mean(np.diag(G)))
     rows = setting.layout.rows
     # By one thread, so that it is the same to the last bit whoever the workers are.

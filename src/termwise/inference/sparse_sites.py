@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import cho_factor
 
 from termwise.inference.blocks import Chunk, Reached, Setting
-from termwise.inference.bound import Bound, shrinkage_root
+from termwise.inference.bound import shrinkage_root
 from termwise.inference.kept import Kept
 from termwise.inference.model import Model
 from termwise.inference.site_blocks import SitePull, SiteSums, View, site_adjoint, site_statistics
@@ -57,6 +57,29 @@ class Inducing:
         return mean, np.ascontiguousarray(np.triu(spread)), divergence
 
 
+def pull_of(view: View, *, late: bool) -> SitePull:
+    """The way back from the bound to rows, for fixed inducing values."""
+    root, mean = view.root, view.mean
+    curvature = np.eye(mean.size) - view.spread @ view.spread.T - np.outer(mean, mean)
+    return SitePull(view, root @ curvature @ root.T, root @ mean, late)
+
+
+def bound_gradient(view: View, sums: SiteSums, reached: Reached) -> Array:
+    """The gradient of the bound for all parameters, for fixed whitened inducing values.
+
+    These need not be at rest: with M = sum_n (dF/da_n) a_n', the gradient for Kuu = U'U is -U^-1 S U^-T / 2,
+    S being symmetric with the lower triangle of M, as a_n = U^-T k_n. At rest M itself is symmetric.
+    """
+    model, theta = view.setting.model, view.setting.theta
+    outer = np.triu(sums.outer) + np.triu(sums.outer, 1).T
+    M = outer - view.spread @ (view.spread.T @ outer)
+    M += np.outer(view.mean, sums.linear - outer @ view.mean)
+    inner = -(np.tril(M) + np.tril(M, -1).T)
+    columns, by_variance, _ = through_inducing(view.setting, view.root, inner, reached)
+    _, dvariances = model.orders.variances(model.order_parameters(theta))
+    return np.concatenate([columns, dvariances @ by_variance, sums.parameters])
+
+
 @dataclass(eq=False)
 class SparseSiteObjective:
     """The variational bound, at its best for the inducing values, + log p(theta).
@@ -81,17 +104,10 @@ class SparseSiteObjective:
         self.kept.begin(late=late)
         kept = kept_by(self.workers, self.kept)
         view, sums, value = self._settle(Setting(self.model, theta, self.inducing, kept))
-        root, identity = view.root, np.eye(view.mean.size)
-        curvature = identity - view.spread @ view.spread.T - np.outer(view.mean, view.mean)
-        pull = SitePull(view, root @ curvature @ root.T, root @ view.mean, late)
+        pull = pull_of(view, late=late)
         reached: Reached = reduce(add, self.workers.map(site_adjoint, self.chunks, pull))
-        assert self.known is not None, "it has settled"
-        bound = Bound(value, view.mean, curvature, self.known.outer)
-        columns, by_variance, _ = through_inducing(view.setting, root, bound, reached)
-        _, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         prior, gradient = self.model.log_prior(theta)
-        likelihood = np.concatenate([columns, dvariances @ by_variance, sums.parameters])
-        return value + prior, gradient + likelihood
+        return value + prior, gradient + bound_gradient(view, sums, reached)
 
     def _settle(self, setting: Setting) -> tuple[View, SiteSums, float]:
         """Move the inducing values until the bound stays; steps that go too far are shortened."""

@@ -19,7 +19,8 @@ from termwise.measures.base import Array
 # Evenly spaced nodes: their error falls like exp(-2 pi d / step), the nearest pole being d sd of the normal
 # away. For the logit at variance 9 it is 2e-14, at variance 25 5e-9.
 WIDEST, STEP = 8.6, 0.2  # in sd
-RESOLVED, MOST_HALVINGS = 2.5, 4  # sd of f, in widths of the likelihood, that the first step resolves
+RESOLVED = 2.0  # sd of f, in widths of the likelihood, that this step resolves
+HALVINGS = (-2, 4)  # of the step, at least and at most: below, it would not resolve the normal itself
 Look = Callable[[Array, Array, Array, Array], tuple[Array, ...]]
 
 
@@ -126,9 +127,9 @@ class Likelihood(ABC):
         """What `look` makes of the densities at the nodes; nodes are closer where the likelihood is sharp."""
         powers = np.ones(y.size) if power is None else power
         sharp = np.sqrt(variance * self.sharpness(y) * np.maximum(powers, 1.0))
-        halvings = np.clip(np.ceil(np.log2(np.maximum(sharp / RESOLVED, 1e-9))), 0, MOST_HALVINGS)
-        if not np.any(halvings):
-            f, weights = latent_nodes(mean, variance)
+        halvings = np.clip(np.ceil(np.log2(np.maximum(sharp / RESOLVED, 1e-9))), *HALVINGS)
+        if halvings.size and np.all(halvings == halvings[0]):
+            f, weights = latent_nodes(mean, variance, int(halvings[0]))
             return look(y[:, None], f, weights, powers[:, None])
         parts: dict[int, tuple[Array, ...]] = {}
         for k in np.unique(halvings).astype(int).tolist():
@@ -148,7 +149,7 @@ class Likelihood(ABC):
 @cache
 def normal_nodes(halvings: int = 0) -> tuple[Array, Array]:
     """Nodes and weights for the expectation under a standard normal, the step halved so many times."""
-    step = STEP / 2**halvings
+    step = STEP * 2.0**-halvings
     nodes = np.arange(-WIDEST, WIDEST + 0.5 * step, step)
     weights = np.exp(-0.5 * nodes**2)
     return nodes, weights / np.sum(weights)

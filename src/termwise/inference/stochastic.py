@@ -1,0 +1,175 @@
+"""Learning from minibatches: natural gradients for the inducing values, Adam for the parameters.
+
+A step sees some thousand rows. What they ask of the inducing values is scaled up to all rows, and the
+inducing values go a part of the way there, as when all rows are looked at; the parameters go along the
+gradient for the same rows. At the end all rows are looked at, for the posterior and the bound. OAK sec. 5.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from termwise.encode.rows import ArrayChunk
+from termwise.inference.blocks import Setting
+from termwise.inference.checkpoint import Checkpoints
+from termwise.inference.climb import Watch, free_parameters
+from termwise.inference.coarse import AnySparse, Data, SparseOptions, Stages
+from termwise.inference.fit import Fit
+from termwise.inference.minibatches import Minibatches
+from termwise.inference.model import Model
+from termwise.inference.progress import Monitor
+from termwise.inference.result import Status
+from termwise.inference.site_blocks import SiteSums, View, site_step
+from termwise.inference.sparse import SparseObjective, push_of
+from termwise.inference.sparse_sites import Inducing, SparseSiteObjective, bound_gradient, pull_of
+from termwise.likelihoods import Gaussian
+from termwise.linalg.threads import one_blas_thread
+from termwise.measures.base import Array
+
+BATCH_ROWS, LEAST_STEPS = 8192, 800
+MOST_SAMPLED = 16_000  # rows of the samples that say where to begin
+FIRST_RATE = 0.02  # of Adam, in logarithms; it falls to zero by half a cosine
+DECAYS = (0.9, 0.99)  # of its two means: gradients are known well, so the second may be short
+TINY = 1e-10
+WARM = 20  # steps of the inducing values alone, which know nothing at first
+PARTS = (0.1, 0.01)  # of the way of the inducing values, at first and at last, when parameters hardly move
+TOLERANCE = 1e-6  # nats a row, when all rows are looked at
+
+
+def fit_stochastic(
+    model: Model,
+    data: Data,
+    options: SparseOptions,
+    rng: np.random.Generator,
+    monitor: Monitor | None = None,
+    checkpoints: Checkpoints | None = None,
+) -> Fit:
+    """Maximise the bound + log prior by minibatches; what checkpoints there are is gone on from."""
+    starting, choosing, drawing = rng.spawn(3)
+    stages = Stages(model, data, options, choosing, monitor, MOST_SAMPLED)
+    size = min(BATCH_ROWS, data.n_rows)
+    minibatches = Minibatches(data.chunks, data.n_rows, size, int(drawing.integers(2**31)))
+    steps = max(LEAST_STEPS, minibatches.per_round)
+    found = None if checkpoints is None else checkpoints.read()
+    # Threads share out blocks of rows; more of them inside BLAS would only be in each other's way.
+    with one_blas_thread():
+        if found is None:
+            theta = stages.sampled(starting).theta
+            Z = stages.inducing_rows(theta)
+            state = State.begin(theta, Inducing.prior(len(Z)))
+        else:
+            Z, state = found["inducing"], State.of_arrays(found)
+        search = Stochastic(_with_sites(model), Z, minibatches, steps, options.threads)
+        stages.forecast.next_stage()
+        state = search.run(state, stages.watch(data.n_rows, 0), checkpoints)
+        return stages.concluded(_of_all_rows(model, data, options, Z, state), state.theta, Status.PLANNED)
+
+
+def _with_sites(model: Model) -> Model:
+    """The model with a likelihood: minibatches have sites even if noise is normal.
+
+    What missing cells would have told is then variance of f, not noise, in learning; not in the posterior.
+    """
+    return model if model.likelihood is not None else replace(model, likelihood=Gaussian())
+
+
+def _of_all_rows(model: Model, data: Data, options: SparseOptions, Z: Array, state: State) -> AnySparse:
+    if model.likelihood is None:
+        return SparseObjective(model, data.chunks, Z, options.workers)
+    return SparseSiteObjective(model, data.chunks, Z, options.workers, known=state.known, tolerance=TOLERANCE)
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a fit is after so many steps: parameters, Adam's two means, and the inducing values."""
+
+    step: int
+    theta: Array
+    first: Array
+    second: Array
+    known: Inducing
+
+    @classmethod
+    def begin(cls, theta: Array, known: Inducing) -> State:
+        """Before the first step."""
+        return cls(0, theta, np.zeros(theta.size), np.zeros(theta.size), known)
+
+    def arrays(self) -> dict[str, Array]:
+        """For a checkpoint."""
+        return {
+            "step": np.array(self.step),
+            "theta": self.theta,
+            "first": self.first,
+            "second": self.second,
+            "outer": self.known.outer,
+            "linear": self.known.linear,
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: dict[str, Array]) -> State:
+        """From a checkpoint."""
+        known = Inducing(arrays["outer"], arrays["linear"])
+        return cls(int(arrays["step"]), arrays["theta"], arrays["first"], arrays["second"], known)
+
+
+@dataclass(frozen=True, eq=False)
+class Stochastic:
+    """A fit by so many steps, for fixed inducing rows."""
+
+    model: Model
+    inducing: Array
+    minibatches: Minibatches
+    steps: int
+    threads: int
+
+    def run(self, state: State, watch: Watch, checkpoints: Checkpoints | None = None) -> State:
+        """The state after the last step; a checkpoint before the first, from time to time, and at the end."""
+        minibatches = self.minibatches.after(state.step)
+        self._keep(state, checkpoints)
+        while state.step < self.steps:
+            state, value = self._step(state, next(minibatches))
+            watch(state.step, value)
+            if checkpoints is not None and (checkpoints.is_time() or state.step == self.steps):
+                self._keep(state, checkpoints)
+        return state
+
+    def _keep(self, state: State, checkpoints: Checkpoints | None) -> None:
+        if checkpoints is not None:
+            checkpoints.write(state.step, {**state.arrays(), "inducing": self.inducing})
+
+    def _step(self, state: State, rows: ArrayChunk) -> tuple[State, float]:
+        push, _ = push_of(Setting(self.model, state.theta, self.inducing))
+        mean, spread, divergence = state.known.moments()
+        view = View(push.setting, push.root, mean, spread)
+        found = site_step(rows, pull_of(view, late=True), self.threads)
+        scale = self.minibatches.n_rows / found.sums.n_rows
+        sums = scaled(found.sums, scale)
+        prior, slope = self.model.log_prior(state.theta)
+        # The way back is linear in the sums.
+        slope = slope + scale * bound_gradient(view, found.sums, found.reached)
+        calm = 0.5 * (1.0 + np.cos(np.pi * state.step / self.steps))  # from one to zero
+        # At first they are the mean over the steps: nothing was known before.
+        part = max(1.0 / (state.step + 1.0), PARTS[1] + calm * (PARTS[0] - PARTS[1]))
+        rate = FIRST_RATE * calm if state.step >= WARM else 0.0
+        moved = self._adam(state, slope / self.minibatches.n_rows, rate)
+        known = state.known.towards(sums, part)
+        return replace(moved, known=known), sums.value - divergence + prior
+
+    def _adam(self, state: State, slope: Array, rate: float) -> State:
+        """Kingma and Ba (2015), within the bounds."""
+        free, (low, high) = free_parameters(self.model), np.transpose(self.model.bounds())
+        step = state.step + 1
+        first = DECAYS[0] * state.first + (1.0 - DECAYS[0]) * slope
+        second = DECAYS[1] * state.second + (1.0 - DECAYS[1]) * slope**2
+        unbiased = second / (1.0 - DECAYS[1] ** step)
+        change = rate * (first / (1.0 - DECAYS[0] ** step)) / (np.sqrt(unbiased) + TINY)
+        theta = np.where(free, np.clip(state.theta + change, low, high), state.theta)
+        return replace(state, step=step, theta=theta, first=first, second=second)
+
+
+def scaled(sums: SiteSums, by: float) -> SiteSums:
+    """The sums as if there were so many times the rows."""
+    rows = round(by * sums.n_rows)
+    return SiteSums(rows, by * sums.value, by * sums.outer, by * sums.linear, by * sums.parameters)
