@@ -1,4 +1,4 @@
-"""Classification: the probability of each label is predicted. No estimator is made public from here yet."""
+"""Classification: the probability of each label is predicted."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from termwise.encode.scale import Standardise
-from termwise.errors import OptionError, TargetError
 from termwise.estimators.base import AdditiveModel
-from termwise.estimators.options import one_column, one_of
+from termwise.estimators.labels import classes_of, weights_of
+from termwise.estimators.options import one_of
 from termwise.likelihoods import Logit, Probit
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
@@ -47,8 +45,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         """
         self._check_options()
         table = read_table(X)
-        self.classes_, codes = _classes(y, table.n_rows)
-        weight = _weights(self.class_weight, self.classes_, codes, sample_weight)
+        self.classes_, codes = classes_of(y, table.n_rows)
+        weight = weights_of(self.class_weight, self.classes_, codes, sample_weight)
         if self.classes_.size > 2:
             return self._fit_each(X, codes, weight)
         encoder, found = self._learn(table, codes.astype(float), LINKS[self.link], weight)
@@ -91,53 +89,3 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         labels: Array = self.classes_[most_likely]
         return labels
 
-
-def _classes(y: Any, n_rows: int) -> tuple[Array, Array]:
-    """The labels in order, and their positions."""
-    if y is None:
-        raise TargetError(
-            "fit requires y to be passed, but the target y is None; give one label for each row"
-        )
-    labels = one_column(np.asarray(y))
-    if labels.ndim != 1 or labels.size != n_rows:
-        raise TargetError(
-            f"the target has the shape {labels.shape}, but the table has {n_rows} rows; give "
-            "one label for each row"
-        )
-    kinds = {type(label).__name__ for label in labels.tolist()}
-    missing = [i for i, label in enumerate(labels.tolist()) if label is None or label != label]
-    if missing:
-        raise TargetError(f"the label of row {missing[0]} is missing or NaN; leave such rows out")
-    if "str" in kinds and len(kinds) > 1:
-        raise TargetError(f"the labels are of the types {', '.join(sorted(kinds))}; give all of them as one")
-    try:
-        check_classification_targets(labels)
-    except ValueError as error:
-        raise TargetError(f"{error}; use a regressor for numbers") from None
-    classes, codes = np.unique(labels, return_inverse=True)
-    if classes.size < 2:
-        raise TargetError(
-            f"all rows have the label {classes.tolist()[0]!r}: one class, expected at least two; check "
-            "that the right column is the target"
-        )
-    return classes, codes
-
-
-def _weights(class_weight: Any, classes: Array, codes: Array, sample_weight: Any) -> Array | None:
-    """The weight of every row, or None if all count alike."""
-    weight = None
-    if sample_weight is not None:
-        weight = np.broadcast_to(np.asarray(sample_weight, dtype=float), codes.shape).copy()
-        if not np.all(np.isfinite(weight)) or np.any(weight < 0.0):
-            raise OptionError("sample_weight has weights that are negative or not finite; use zero or more")
-        if np.sum(weight) <= 0.0:
-            raise OptionError("sample_weight is zero in every row; some row must count")
-    if class_weight is not None:
-        try:
-            each = compute_class_weight(class_weight, classes=classes, y=classes[codes])
-        except ValueError as error:
-            raise OptionError(f"class_weight is {class_weight!r}; {error}") from None
-        if np.any(each < 0.0) or not np.any(each > 0.0):
-            raise OptionError(f"class_weight is {class_weight!r}; use weights of zero or more, not all zero")
-        weight = each[codes] * (1.0 if weight is None else weight)
-    return weight

@@ -1,4 +1,4 @@
-"""Regression with the orthogonal additive kernel."""
+"""Regression and classification with the orthogonal additive kernel."""
 
 from __future__ import annotations
 
