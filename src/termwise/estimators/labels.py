@@ -86,7 +86,7 @@ def weights_of(class_weight: Any, classes: Array, codes: Array, sample_weight: A
         nothing = classes[totals <= 0.0].tolist()
         if nothing:
             raise OptionError(
-                f"the rows of the class {nothing[0]!r} have weight zero, so that nothing is known of it; leave "
+                f"the rows of the class {nothing[0]!r} have weight zero, so nothing is known of it; leave "
                 "its rows out, or let some count"
             )
     return weight
@@ -101,8 +101,8 @@ def _row_weights(sample_weight: Any, n_rows: int) -> Array:
         ) from None
     if weight.shape not in ((), (n_rows,)):
         raise OptionError(
-            f"sample_weight has the shape {weight.shape}, but the table has {n_rows} rows; give one number for "
-            "each row"
+            f"sample_weight has the shape {weight.shape}, but the table has {n_rows} rows; give one number "
+            "for each row"
         )
     if not np.all(np.isfinite(weight)) or np.any(weight < 0.0):
         raise OptionError("sample_weight has weights that are negative or not finite; use zero or more")
@@ -116,8 +116,8 @@ def _class_weights(class_weight: Any, classes: Array, codes: Array) -> Array:
         unknown = [label for label in class_weight if label not in classes.tolist()]
         if unknown:
             raise OptionError(
-                f"class_weight names {unknown[0]!r}, which is not one of the labels {listed(classes)}; leave it "
-                "out, or check how it is spelled"
+                f"class_weight names {unknown[0]!r}, which is not one of the labels {listed(classes)}; leave "
+                "it out, or check how it is spelled"
             )
     try:
         each: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
@@ -160,8 +160,8 @@ def _refuse_numbers(labels: Array) -> None:
         raise TargetError(f"the labels cannot be used: {found}; give texts or whole numbers") from None
     if kind.startswith("continuous"):
         raise TargetError(
-            "Unknown label type: continuous. The target has numbers with fractions; use a regressor to predict "
-            "numbers, or make them texts if they are labels"
+            "Unknown label type: continuous. The target has numbers with fractions; use a regressor to "
+            "predict numbers, or make them texts if they are labels"
         )
     if kind not in ("binary", "multiclass"):
         raise TargetError(
