@@ -140,7 +140,7 @@ def test_rows_as_changes_in_probability(fitted: OAKClassifier) -> None:
 
 
 def test_a_figure_says_what_it_draws(fitted: OAKClassifier) -> None:
-    name = {"logit": "log odds of yes", "probit": "probit of yes"}[fitted.link]
+    name = {"logit": "change in log odds of yes", "probit": "change in probit of yes"}[fitted.link]
     assert fitted.explain().plot().axes[0].get_ylabel() == name
     display = EffectsDisplay.from_estimator(fitted, scale="probability").plot()
     display.figure_.canvas.draw()

@@ -195,7 +195,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
                 return replace(rows, scale="latent")
             return self._change().of_rows(rows, self.predict_proba(X)[:, 1])
         whole = super().explain(n_terms=n_terms)
-        quantity, target = f"{LATENT_NAMES[self.link]} of", level_text(self.classes_.tolist()[1])
+        quantity, target = f"change in {LATENT_NAMES[self.link]} of", level_text(self.classes_.tolist()[1])
         effects = [replace(effect, quantity=quantity, target=target) for effect in whole.effects]
         if scale == "probability":
             effects = [self._change().of_effect(effect) for effect in effects]
