@@ -203,7 +203,11 @@ class AdditiveModel(BaseEstimator):
 
     @property
     def explained_(self) -> float:
-        """The part of the target's variance that the terms explain; the rest is noise to the model."""
+        """The part of the target's variance that the terms explain; the rest is noise to the model.
+
+        Of a classifier, the part of the variance of a latent value that decides the label by its sign: the
+        sum of the terms, with the noise of the link added.
+        """
         explained = self._ranked().explained
         return explained / (explained + self.noise_.variance)
 

@@ -58,7 +58,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         weight = weights_of(self.class_weight, classes, codes, sample_weight)
         if classes.size > 2:
             one = clone(self).set_params(class_weight=None)
-            each = [clone(one).fit(X, codes == code, weight) for code in range(classes.size)]
+            each = [clone(one).fit(table, codes == code, weight) for code in range(classes.size)]
             self._keep_each(each, classes)
             return self
         encoder, found = self._learn(table, codes.astype(float), LINKS[self.link], weight)

@@ -121,6 +121,9 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
 class OAKClassifier(Orthogonal, AdditiveClassifier):
     """Classification by the orthogonal additive kernel; arguments as those of `OAKRegressor`.
 
+    Terms add up on the latent scale, and `explain(scale="probability")` says what they do to the probability.
+    With more than two labels each has terms of its own, in `estimators_` in the order of `classes_`.
+
     Parameters
     ----------
     link : {"logit", "probit"}
