@@ -137,8 +137,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "one class": (np.zeros(30), "one class, expected at least two"),
     "fractions": (np.linspace(0.0, 1.0, 30), "use a regressor to predict numbers"),
     "two fractions": (np.where(Y > 0, 0.5, 1.5), "make them texts if they are labels"),
-    "infinite": (np.where(Y > 0, np.inf, 1.0), "give texts or whole numbers"),
+    "infinite": (np.where(np.arange(30) == 3, np.inf, 1.0), "label of row 3 is infinity"),
     "complex": (Y * 1j, "Complex data not supported"),
+    "bytes": (np.array([b"a", b"b"] * 15), "decode them to texts"),
+    "bytes in a list": ([b"a", b"b"] * 15, "decode them to texts"),
     "things": (np.array([{}, object()] * 15, dtype=object), "give all of them as one"),
     "dicts": (np.array([{"a": 1}] * 30, dtype=object), "give texts or whole numbers"),
     "text and number": (np.array(["a", 1] * 15, dtype=object), "types number, text; give all of them as one"),
@@ -206,8 +208,9 @@ def test_bad_weights_are_named(weight: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("class_weight", "message"),
     [
-        ("even", "use one of 'balanced'"),
-        (3, "use one of 'balanced'"),
+        ("even", "use None, 'balanced' or a dict"),
+        (3, "use None, 'balanced' or a dict"),
+        (np.ones(2), "use None, 'balanced' or a dict"),
         ({0: -1.0, 1: 1.0}, "zero or more, not all zero"),
         ({0: 0.0, 1: 0.0}, "zero or more, not all zero"),
         ({0: np.nan, 1: 1.0}, "zero or more"),

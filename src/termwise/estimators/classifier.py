@@ -44,8 +44,10 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     def _check_options(self) -> None:
         super()._check_options()
         one_of("link", self.link, tuple(LINKS))
-        if not (self.class_weight is None or isinstance(self.class_weight, Mapping)):
-            one_of("class_weight", self.class_weight, ("balanced",))
+        given = self.class_weight
+        balanced = isinstance(given, str) and given == "balanced"
+        if not (given is None or balanced or isinstance(given, Mapping)):
+            raise OptionError(f"class_weight is {given!r}; use None, 'balanced' or a dict of weights by label")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and labels of any kind.
@@ -83,7 +85,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         if self.classes_.size > 2:
             raise TermError(
                 f"each of the {self.classes_.size} labels has terms of its own; ask model.estimators_[k], "
-                f"the model of label k against the rest, k counting from 0 in {listed(self.classes_)}"
+                f"the model of classes_[k] against the rest; classes_ has {listed(self.classes_)}"
             )
         super()._check_has_terms()
 

@@ -153,11 +153,14 @@ def _kind(label: Any) -> str:
 
 
 def _refuse_numbers(labels: Array) -> None:
-    try:
-        kind = type_of_target(labels)
-    except (TypeError, ValueError) as error:
-        found = " ".join(str(error).split())
-        raise TargetError(f"the labels cannot be used: {found}; give texts or whole numbers") from None
+    if np.iscomplexobj(labels):
+        raise TargetError("Complex data not supported: the labels are complex; give texts or whole numbers")
+    if labels.dtype.kind == "f" and np.any(np.isinf(labels)):
+        row = int(np.argmax(np.isinf(labels)))
+        raise TargetError(f"the label of row {row} is infinity; leave such rows out, or name the label")
+    if labels.dtype.kind == "S":
+        raise TargetError("the labels are bytes; decode them to texts, such as y.astype(str)")
+    kind = type_of_target(labels)
     if kind.startswith("continuous"):
         raise TargetError(
             "Unknown label type: continuous. The target has numbers with fractions; use a regressor to "
