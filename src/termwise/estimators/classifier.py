@@ -47,7 +47,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         given = self.class_weight
         balanced = isinstance(given, str) and given == "balanced"
         if not (given is None or balanced or isinstance(given, Mapping)):
-            raise OptionError(f"class_weight is {given!r}; use None, 'balanced' or a dict of weights by label")
+            raise OptionError(f"class_weight is {given!r}; use None, 'balanced' or a dict of weights")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and labels of any kind.
