@@ -8,14 +8,24 @@ from typing import TYPE_CHECKING, Any
 from termwise.__about__ import __version__
 
 if TYPE_CHECKING:
-    from termwise.estimators import AdditiveGPRegressor, OAKRegressor
+    from termwise.estimators import AdditiveGPClassifier, AdditiveGPRegressor, OAKClassifier, OAKRegressor
     from termwise.io import load, save
 
-__all__ = ["AdditiveGPRegressor", "OAKRegressor", "__version__", "load", "save"]
+__all__ = [
+    "AdditiveGPClassifier",
+    "AdditiveGPRegressor",
+    "OAKClassifier",
+    "OAKRegressor",
+    "__version__",
+    "load",
+    "save",
+]
 
 # Imported when first asked for, so that `termwise --help` need not wait for the compiler.
 _HOMES = {
+    "AdditiveGPClassifier": "termwise.estimators",
     "AdditiveGPRegressor": "termwise.estimators",
+    "OAKClassifier": "termwise.estimators",
     "OAKRegressor": "termwise.estimators",
     "load": "termwise.io",
     "save": "termwise.io",

@@ -212,7 +212,7 @@ BAD_TABLES: dict[str, tuple[str | bytes, str]] = {
     "no target": ("age,prices\n1,2\n3,4\n", "did you mean 'prices'?"),
     "target only": ("price\n1\n2\n", "the only column"),
     "target with a missing cell": ("age,price\n1,2\n3,\n4,5\n", "NaN in row 1"),
-    "text target": ("age,price\n1,cheap\n3,dear\n", "not made of numbers"),
+    "text target of one label": ("age,price\n1,cheap\n3,cheap\n", "one class"),
     "constant target": ("age,price\n1,2\n3,2\n", "in every row"),
     "constant features": ("age,price\n1,2\n1,3\n", "no column varies"),
     "infinite feature": ("age,price\n1,2\ninf,3\n", "infinite"),

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from termwise import AdditiveGPClassifier, OAKClassifier
 from termwise.errors import OptionError, TargetError
-from termwise.estimators.additive import AdditiveGPClassifier
-from termwise.estimators.oak import OAKClassifier
+from termwise.estimators.labels import classes_of
 
 ROWS = 400
 UNWEIGHTED = "encodings and measures take every row once, whatever its weight"
@@ -115,45 +115,114 @@ def test_weights_count_rows() -> None:
     np.testing.assert_allclose(by_class.predict_proba(X), more.predict_proba(X), atol=1e-6)
 
 
-def test_separable_data_and_a_class_of_one_row_are_sound() -> None:
+def test_separable_data_is_sound() -> None:
     X, _ = a_table(60)
-    for y in (X[:, 0] > 0.0, np.arange(60) == 7):
+    for y in (X[:, 0] > 0.0, np.digitize(X[:, 0], [-0.5, 0.5])):
         model = quick().fit(X, y)
         p = model.predict_proba(X)
-        assert np.all(np.isfinite(p))
         assert np.all((p > 0.0) & (p < 1.0))
+        assert np.mean(model.predict(X) == y) > 0.95
+
+
+def test_a_class_of_one_row_is_sound() -> None:
+    X, _ = a_table(60)
+    for y in (np.arange(60) == 7, np.where(np.arange(60) == 7, 2, X[:, 0] > 0.0)):
+        p = quick().fit(X, y).predict_proba(X)
+        assert np.all((p > 0.0) & (p < 1.0))
+        assert p[:, -1].mean() < 0.2
 
 
 X, Y = a_table(30)
-BAD: dict[str, tuple[Any, type[Exception], str]] = {
-    "one class": (np.zeros(30), TargetError, "one class, expected at least two"),
-    "numbers": (np.linspace(0.0, 1.0, 30), TargetError, "use a regressor"),
-    "mixed": (np.array(["a", 1] * 15, dtype=object), TargetError, "give all of them as one"),
-    "missing": (np.array(["a", None, "b"] * 10, dtype=object), TargetError, "row 1 is missing"),
-    "not a number": (np.where(np.arange(30) == 4, np.nan, Y), TargetError, "row 4 is missing or NaN"),
-    "short": (Y[:7], TargetError, "30 rows"),
-    "none": (None, TargetError, "target y is None"),
+BAD: dict[str, tuple[Any, str]] = {
+    "one class": (np.zeros(30), "one class, expected at least two"),
+    "fractions": (np.linspace(0.0, 1.0, 30), "use a regressor to predict numbers"),
+    "two fractions": (np.where(Y > 0, 0.5, 1.5), "make them texts if they are labels"),
+    "infinite": (np.where(np.arange(30) == 3, np.inf, 1.0), "label of row 3 is infinity"),
+    "complex": (Y * 1j, "Complex data not supported"),
+    "bytes": (np.array([b"a", b"b"] * 15), "decode them to texts"),
+    "bytes in a list": ([b"a", b"b"] * 15, "decode them to texts"),
+    "things": (np.array([{}, object()] * 15, dtype=object), "give all of them as one"),
+    "dicts": (np.array([{"a": 1}] * 30, dtype=object), "give texts or whole numbers"),
+    "text and number": (np.array(["a", 1] * 15, dtype=object), "types number, text; give all of them as one"),
+    "text and number in a list": (["a", 1] * 15, "types number, text; give all of them as one"),
+    "text and truth in a list": ([True, "no"] * 15, "types text, truth value; give"),
+    "number and truth in a list": ([True, 2] * 15, "types number, truth value; give"),
+    "missing": (np.array(["a", None, "b"] * 10, dtype=object), "row 1 is missing"),
+    "missing in a list": (["a", "b", np.nan] * 10, "row 2 is missing or NaN; leave"),
+    "missing in pandas": (pd.Series(["a", "b", None] * 10, dtype="string"), "row 2 is missing"),
+    "missing whole number": (pd.Series([0, None, 1] * 10, dtype="Int64"), "row 1 is missing"),
+    "missing category": (pd.Series(["a", "b", None] * 10, dtype="category"), "row 2 is missing"),
+    "missing date": (pd.Series(["2024-01-01", "2025-01-01", None] * 10, dtype="datetime64[ns]"), "row 2 is"),
+    "not a number": (np.where(np.arange(30) == 4, np.nan, Y), "row 4 is missing or NaN"),
+    "short": (Y[:7], "30 rows; give one label"),
+    "two columns": (np.stack([Y, Y], axis=1), r"shape \(30, 2\)"),
+    "lists": ([[0, 1]] * 30, r"shape \(30, 2\)"),
+    "none": (None, "target y is None"),
 }
 
 
 @pytest.mark.parametrize("how", BAD)
 def test_bad_labels_are_named(how: str) -> None:
-    y, error, message = BAD[how]
-    with pytest.raises(error, match=message):
+    y, message = BAD[how]
+    with pytest.raises(TargetError, match=message):
         quick().fit(X, y)
 
 
 @pytest.mark.parametrize(
-    ("weight", "message"), [(-1.0, "negative"), (0.0, "zero in every row"), (np.nan, "not finite")]
+    "y",
+    [
+        pd.Series(np.where(Y > 0, True, False), dtype=object),
+        pd.Series(Y, dtype="Int64"),
+        pd.Series(np.where(Y > 0, "yes", "no"), dtype="category"),
+        np.where(Y > 0, "yes", "no").tolist(),
+        Y.tolist(),
+        tuple((Y > 0).tolist()),
+    ],
+    ids=["objects", "nullable", "category", "texts", "numbers", "truth values"],
 )
-def test_bad_weights_are_named(weight: float, message: str) -> None:
+def test_labels_in_any_holder(y: Any) -> None:
+    codes = classes_of(y, 30)
+    np.testing.assert_array_equal(codes[1], Y)
+    assert codes[0].size == 2
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.full(30, -1.0), "negative"),
+        (np.where(np.arange(30) == 3, np.nan, 1.0), "not finite"),
+        (np.where(np.arange(30) == 3, np.inf, 1.0), "not finite"),
+        (np.zeros(30), "zero in every row"),
+        (0.0, "zero in every row"),
+        (np.ones(7), r"shape \(7,\), but the table has 30 rows"),
+        (np.ones((30, 2)), r"shape \(30, 2\)"),
+        (["much"] * 30, "not made of numbers"),
+        (np.where(Y == 1, 0.0, 1.0), "rows of the class 1 have weight zero"),
+    ],
+)
+def test_bad_weights_are_named(weight: Any, message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        quick().fit(X, Y, sample_weight=np.full(30, weight))
+        quick().fit(X, Y, sample_weight=weight)
 
 
-@pytest.mark.parametrize("class_weight", ["even", {0: -1.0, 1: 1.0}, {0: 0.0, 1: 0.0}, 3])
-def test_bad_class_weights_are_named(class_weight: Any) -> None:
-    with pytest.raises(OptionError, match="class_weight"):
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ("even", "use None, 'balanced' or a dict"),
+        (3, "use None, 'balanced' or a dict"),
+        (np.ones(2), "use None, 'balanced' or a dict"),
+        ({0: -1.0, 1: 1.0}, "zero or more, not all zero"),
+        ({0: 0.0, 1: 0.0}, "zero or more, not all zero"),
+        ({0: np.nan, 1: 1.0}, "zero or more"),
+        ({0: "much", 1: 1.0}, "give each label a number"),
+        ({0: None, 1: 1.0}, "zero or more|give each label a number"),
+        ({0: 0.0, 1: 1.0}, "rows of the class 0 have weight zero"),
+        ({0: 1.0, 1: 2.0, 7: 3.0}, "class_weight names 7, which is not one of the labels 0, 1"),
+        ({"no": 1.0}, "class_weight names 'no'"),
+    ],
+)
+def test_bad_class_weights_are_named(class_weight: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         quick(class_weight=class_weight).fit(X, Y)
 
 

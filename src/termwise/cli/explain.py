@@ -12,7 +12,8 @@ import click
 def explain(model: str, top: int | None, as_json: bool) -> None:
     """Print the terms of MODEL with their share of the explained variance and its 90 % interval.
 
-    Then the share of each order of interaction, and what was chosen for each column.
+    Then the share of each order of interaction, and what was chosen for each column. A model of more than
+    two labels has terms for each of them against the others.
 
     \b
     Example:

@@ -6,13 +6,25 @@ from typing import Any
 
 import click
 
+from termwise.cli.task import TASKS, choose_task, refuse_other_options, targets
+
 
 @click.command(short_help="Fit a table and save the model.")
 @click.argument("tables", metavar="TABLE...", nargs=-1, required=True)
 @click.option("--target", "-t", required=True, metavar="COLUMN", help="The column to predict.")
 @click.option("--output", "-o", required=True, metavar="FILE", help="The model file to write.")
+@click.option(
+    "--task",
+    type=click.Choice(TASKS),
+    default="auto",
+    show_default=True,
+    help="What to predict: numbers or labels. auto takes texts, truth values and up to 5 different whole "
+    "numbers for labels.",
+)
 @click.option("--model", "kind", type=click.Choice(["oak", "additive"]), default="oak", show_default=True)
-@click.option("--max-order", type=click.IntRange(min=1), help="The most columns in one term.  [oak: 3]")
+@click.option(
+    "--max-order", type=click.IntRange(min=1), help="The most columns in one term.  [oak: 3, for labels 2]"
+)
 @click.option("--categorical", multiple=True, metavar="A,B", help="Columns whose numbers are labels.")
 @click.option(
     "--inference",
@@ -22,6 +34,9 @@ import click
 @click.option(
     "--n-inducing", type=click.IntRange(min=1), help="Rows that sparse inference makes its picture of."
 )
+@click.option(
+    "--link", type=click.Choice(["logit", "probit"]), help="How probabilities follow the terms.  [logit]"
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all that is random.")
 @click.option("--top", type=click.IntRange(min=1), help="How many terms to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print the terms as JSON.")
@@ -30,6 +45,7 @@ def fit(
     tables: tuple[str, ...],
     target: str,
     output: str,
+    task: str,
     top: int | None,
     as_json: bool,
     quiet: bool,
@@ -37,12 +53,15 @@ def fit(
 ) -> None:
     """Fit TABLE, save the model and print its terms, ranked by their share of the explained variance.
 
+    Each of several labels has a model of its own against the rest, and terms of its own.
+
     TABLE is a CSV file with a header line (may be gzipped; - is stdin), or Parquet: files, a folder or a
     pattern. Parquet is read in pieces and may be larger than memory.
 
     \b
     Example:
       termwise fit houses.csv --target price -o houses.termwise --categorical zip,grade
+      termwise fit patients.csv --target outcome -o patients.termwise --task classification
       termwise fit 'flights/*.parquet' --target delay -o flights.termwise
     """
     from termwise.cli.files import check_writable, is_dataset, read_one, refuse_to_replace
@@ -50,13 +69,19 @@ def fit(
     from termwise.io import save
     from termwise.table import split_target
 
+    refuse_other_options(task, target, link=asked["link"])
     check_writable(output)
     refuse_to_replace(output, tables)
-    model = _estimator(**asked, progress=not quiet)
-    if is_dataset(tables):
+    rows = None if is_dataset(tables) else split_target(read_one(tables), target)
+    chosen, told = choose_task(task, targets(tables, target) if rows is None else [rows[1]], target)
+    refuse_other_options(chosen, target, link=asked["link"])
+    if told and not quiet:
+        click.echo(told, err=True)
+    model = _estimator(**asked, task=chosen, progress=not quiet)
+    if rows is None:
         model.fit_dataset(list(tables), target=target)
     else:
-        model.fit(*split_target(read_one(tables), target))
+        model.fit(*rows)
     save(model, output)
     if not quiet:
         result = model.fit_result_
@@ -68,12 +93,18 @@ def fit(
 
 
 def _estimator(
-    kind: str, categorical: tuple[str, ...], seed: int | None, progress: bool, **asked: Any
+    task: str, kind: str, categorical: tuple[str, ...], seed: int | None, progress: bool, **asked: Any
 ) -> Any:
-    from termwise.estimators import AdditiveGPRegressor, OAKRegressor
+    import termwise.estimators as made
 
     names = [name.strip() for names in categorical for name in names.split(",") if name.strip()]
     # What is not asked for is left to the defaults of the estimator.
     given = {**asked, "categorical": names, "random_state": seed}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, [])}
-    return (OAKRegressor if kind == "oak" else AdditiveGPRegressor)(progress=progress, **chosen)
+    estimators = {
+        ("regression", "oak"): made.OAKRegressor,
+        ("regression", "additive"): made.AdditiveGPRegressor,
+        ("classification", "oak"): made.OAKClassifier,
+        ("classification", "additive"): made.AdditiveGPClassifier,
+    }
+    return estimators[task, kind](progress=progress, **chosen)

@@ -7,16 +7,23 @@ from typing import Any
 
 import click
 
-FIXED = ("prediction", "std", "constant")
+from termwise.errors import OptionError
 
 
 @click.command(short_help="Predict the rows of a table.")
 @click.argument("model", metavar="MODEL")
 @click.argument("tables", metavar="TABLE...", nargs=-1, required=True)
-@click.option("--terms", is_flag=True, help="Add what every term contributes: prediction = constant + terms.")
+@click.option(
+    "--terms",
+    is_flag=True,
+    help="Add what every term contributes: prediction = constant + terms, or the log odds of the second of "
+    "two labels.",
+)
 @click.option("--output", "-o", "path", metavar="FILE", help="Write there instead of to stdout.")
 def predict(model: str, tables: tuple[str, ...], terms: bool, path: str | None) -> None:
     """Print a prediction and its standard deviation, as CSV, for every row of TABLE.
+
+    A model of labels prints the most likely label and the probability of each, in the columns p(label).
 
     Columns are matched by name; others, such as the target, are ignored. TABLE is a CSV file with a header
     line (may be gzipped; - is stdin), or Parquet: files, a folder or a pattern, read in pieces.
@@ -31,11 +38,12 @@ def predict(model: str, tables: tuple[str, ...], terms: bool, path: str | None) 
     if path is not None:
         refuse_to_replace(path, tables)
     fitted = load(model)
+    names = _names(fitted, terms)
     pieces = fitted.pieces(list(tables)) if is_dataset(tables) else [read_one(tables)]
     results = (_columns(fitted, rows, terms) for rows in pieces)
     first = next(results)  # nothing is written if the table cannot be read
     with output(path) as file:
-        write_header(file, _names(fitted, terms))
+        write_header(file, names)
         for columns in chain([first], results):
             write_rows(file, columns)
 
@@ -43,15 +51,35 @@ def predict(model: str, tables: tuple[str, ...], terms: bool, path: str | None) 
 def _names(fitted: Any, terms: bool) -> list[str]:
     from termwise.explain.terms import column_names
 
+    labels = _labels(fitted)
+    names = ["prediction", *[f"p({label})" for label in labels]] if labels else ["prediction", "std"]
     if not terms:
-        return ["prediction", "std"]
-    return [*FIXED, *column_names([term.name for term in fitted.terms_], FIXED)]
+        return names
+    if len(labels) > 2:
+        raise OptionError(
+            f"--terms is for numbers and for two labels, but each of the {len(labels)} labels of this model "
+            "has terms of its own; leave --terms out, or see 'termwise explain'"
+        )
+    names.append("constant")
+    return [*names, *column_names([term.name for term in fitted.terms_], names)]
 
 
 def _columns(fitted: Any, rows: Any, terms: bool) -> list[Any]:
     import numpy as np
 
-    columns = list(fitted.predict(rows, return_std=True))
+    labels = np.array(_labels(fitted), dtype=object)
+    if labels.size:
+        probabilities = fitted.predict_proba(rows)
+        columns = [labels[np.argmax(probabilities, axis=1)], *probabilities.T]
+    else:
+        columns = list(fitted.predict(rows, return_std=True))
     if terms:
         columns += [np.full(rows.n_rows, fitted.constant_), *fitted.predict_terms(rows).T]
     return columns
+
+
+def _labels(fitted: Any) -> list[str]:
+    """The labels of a classifier as they are written; none if it is a regressor."""
+    from termwise.table import level_text
+
+    return [level_text(label) for label in fitted.classes_.tolist()] if hasattr(fitted, "classes_") else []

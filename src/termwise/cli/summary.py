@@ -8,36 +8,76 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from termwise.estimators.regressor import AdditiveRegressor
+    from termwise.estimators.base import AdditiveModel
 
 BAR = 20  # letters of a share of 100 %
 TOP, SMALL = 20, 0.001  # without --top at most so many terms are shown, and none with a smaller share
 
 
-def summary(model: AdditiveRegressor) -> dict[str, Any]:
-    """The ranked terms, the orders, the columns and how the fit went."""
-    encoder = model.encoder_
-    explained = model.explain(n_terms=0).to_dict()
-    result = model.fit_result_
+def summary(model: AdditiveModel) -> dict[str, Any]:
+    """The ranked terms, the orders, the columns and how the fit went.
+
+    A classifier has `labels` too, and with more than two of them the terms are under `each`, by label.
+    """
+    from termwise.estimators.additive import Unconstrained
+    from termwise.estimators.classifier import joint_result
+
+    parts = getattr(model, "estimators_", [model])
+    encoder = parts[0].encoder_
+    result = joint_result([part.fit_result_ for part in parts])
     return {
         "estimator": type(model).__name__,
-        "rows": len(model.posterior_.alpha),
-        "explained": explained["explained"],
-        "terms": explained["terms"],
-        "order_shares": explained["order_shares"],
-        "columns": [asdict(choice) for choice in model.columns_],
+        "orthogonal": not isinstance(model, Unconstrained),
+        **_target(model),
+        "rows": result.rows or len(parts[0].posterior_.alpha),  # which files of early versions do not say
+        **_learned(model, parts),
+        "columns": [asdict(choice) for choice in parts[0].columns_],
         "columns_without_effect": [name for name in encoder.schema.names if name not in encoder.names],
         "fit": {name: value for name, value in asdict(result).items() if name != "starts"},
     }
 
 
+def _target(model: Any) -> dict[str, Any]:
+    if not hasattr(model, "classes_"):
+        return {}
+    return {"labels": model.classes_.tolist(), "link": model.link}
+
+
+def _learned(model: Any, parts: Sequence[Any]) -> dict[str, Any]:
+    """What the terms are, or what they are for each label."""
+    explained = [part.explain(n_terms=0).to_dict() for part in parts]
+    if len(parts) == 1:
+        return explained[0]
+    labels = model.classes_.tolist()
+    return {"each": [{"label": label, **one} for label, one in zip(labels, explained, strict=True)]}
+
+
 def json_text(found: dict[str, Any], top: int | None) -> str:
     """The summary as JSON, in plain ASCII so that any terminal can show it; all terms if top is None."""
-    return json.dumps({**found, "terms": found["terms"][:top]}, indent=2, allow_nan=False)
+    shown = dict(found)
+    if "each" in found:
+        shown["each"] = [{**one, "terms": one["terms"][:top]} for one in found["each"]]
+    else:
+        shown["terms"] = found["terms"][:top]
+    return json.dumps(shown, indent=2, allow_nan=False)
 
 
 def summary_text(found: dict[str, Any], top: int | None) -> str:
-    """The ranked terms with bars and intervals, and the shares of the orders."""
+    """The ranked terms with bars and intervals, and the shares of the orders; for each label of many."""
+    from termwise.estimators.classifier import LATENT_NAMES
+
+    parts = [{**found, **one} for one in found["each"]] if "each" in found else [found]
+    lines = [_part_text(part, top) for part in parts]
+    if "labels" in found:
+        # A label is as if a latent value, the terms with the noise of the link, were above zero.
+        scale = LATENT_NAMES[found["link"]]
+        lines.append(f"Shares are of the variance on the scale of the {scale}, where terms add up.")
+    if not found["orthogonal"]:
+        lines.append("These terms are not orthogonal: a share says little about its features alone.")
+    return "\n\n".join(lines)
+
+
+def _part_text(found: dict[str, Any], top: int | None) -> str:
     terms = found["terms"]
     shown = terms[: _worth_showing(terms) if top is None else top]
     rows = [("term", "share", "", "90 % interval")]
@@ -45,17 +85,14 @@ def summary_text(found: dict[str, Any], top: int | None) -> str:
         (_shown(term["term"]), _percent(term["share"]), _bar(term["share"]), _interval(term))
         for term in shown
     ]
-    lines = [_explained(found["explained"]), "", _table(rows, "<><<")]
+    lines = [_explained(found), "", _table(rows, "<><<")]
     left = terms[len(shown) :]
     if left:
         count = "1 more term" if len(left) == 1 else f"{len(left)} more terms"
         lines.append(f"and {count} with {_percent(sum(term['share'] for term in left))} (see --top)")
     shares = enumerate(found["order_shares"], start=1)
     orders = [(f"order {order}", _percent(share), _bar(share)) for order, share in shares]
-    lines += ["", _table(orders, "<><")]
-    if found["estimator"] == "AdditiveGPRegressor":
-        lines += ["", "These terms are not orthogonal: a share says little about its features alone."]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _table(orders, "<><")])
 
 
 def chosen_text(found: dict[str, Any]) -> str:
@@ -85,10 +122,16 @@ def _shown(name: str) -> str:
     return " ".join(name.split())
 
 
-def _explained(part: float) -> str:
-    return (
-        f"The terms explain {_percent(part)} of the variance of the target; the rest is noise to the model."
-    )
+def _explained(found: dict[str, Any]) -> str:
+    part = _percent(found["explained"])
+    if "labels" not in found:
+        return f"The terms explain {part} of the variance of the target; the rest is noise to the model."
+    from termwise.table import level_text
+
+    label, other = found.get("label", found["labels"][-1]), found["labels"][0]
+    against = "the other labels" if "label" in found else _shown(level_text(other))
+    decided = f"what decides between {_shown(level_text(label))} and {against}"
+    return f"The terms explain {part} of {decided}; the rest is chance to the model."
 
 
 def _percent(share: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from termwise.display.panels import panel_of, reach
+from termwise.display.panels import effect_label, panel_of, reach
 from termwise.display.style import Style, given_axes, new_figure, png, share_text, style_from
 from termwise.errors import TermError
 from termwise.explain.effects import Effect
@@ -16,7 +16,8 @@ MARGIN = 0.05  # of the height, above and below the curves
 class EffectsDisplay:
     """One panel for each effect of an explanation, on one vertical scale where it has one.
 
-    Bands are two standard deviations wide on either side. `plot` writes `figure_` and `axes_`.
+    Bands are two standard deviations wide on either side, or what becomes of that on the scale of
+    probability. `plot` writes `figure_` and `axes_`.
     """
 
     figure_: Any
@@ -26,9 +27,12 @@ class EffectsDisplay:
         self.explanation = explanation
 
     @classmethod
-    def from_estimator(cls, model: Any, *, n_terms: int = 6) -> Self:
-        """Explain a fitted model; the terms with the largest shares are kept for drawing."""
-        return cls(model.explain(n_terms=n_terms))
+    def from_estimator(cls, model: Any, *, n_terms: int = 6, **options: Any) -> Self:
+        """Explain a fitted model; the terms with the largest shares are kept for drawing.
+
+        Other options are those of `explain`, such as scale="probability" of a classifier.
+        """
+        return cls(model.explain(n_terms=n_terms, **options))
 
     def plot(self, *, axes: Any = None, **style: Any) -> Self:
         """Draw into `axes`, or into a new figure; `style` changes the fields of `Style`."""
@@ -65,11 +69,11 @@ class EffectsDisplay:
         low = min(reach(effect)[0] for _, effect in drawn)
         high = max(reach(effect)[1] for _, effect in drawn)
         room = MARGIN * (high - low) or 1.0
-        for i, (ax, _) in enumerate(drawn):
+        for i, (ax, effect) in enumerate(drawn):
             # the histograms stand in the room below the curves
             ax.set_ylim(low - (3.0 * room if look.rows else room), high + room)
             if i == 0 or ax.get_subplotspec() is None or ax.get_subplotspec().is_first_col():
-                ax.set_ylabel(f"effect on {look.target}")
+                ax.set_ylabel(effect_label(effect, look))
 
     def _repr_png_(self) -> bytes:
         """Show the figure in a notebook."""

@@ -10,9 +10,9 @@ import numpy as np
 from termwise.display.style import Style, tidy
 from termwise.errors import TermError
 from termwise.explain.effects import Effect
+from termwise.measures.base import Array
 from termwise.table import level_text
 
-BAND = 2.0  # standard deviations on either side of a mean
 MOST_LABELS = 30
 MOST_NUMBERS = 36  # cells of a heat map that have room for a number
 
@@ -36,23 +36,29 @@ def has_levels(axis: np.ndarray) -> bool:
 
 def reach(effect: Effect) -> tuple[float, float]:
     """The lowest and highest point of the bands."""
-    return float(np.min(effect.mean - BAND * effect.std)), float(np.max(effect.mean + BAND * effect.std))
+    return float(np.min(effect.low)), float(np.max(effect.high))
+
+
+def effect_label(effect: Effect, style: Style) -> str:
+    """What the numbers of an effect are."""
+    return f"{effect.quantity} {style.target or effect.target}"
 
 
 def curve(ax: Any, effect: Effect, style: Style) -> None:
     """A number: the mean, its band, and where the rows are."""
     tidy(ax)
-    _line_with_band(ax, effect.axes[0], effect.mean, effect.std, style.colour)
+    _line_with_band(ax, effect.axes[0], (effect.low, effect.mean, effect.high), style.colour)
     ax.set_xlabel(effect.term.features[0])
     if style.rows:
         _histogram(ax, effect.rows[0])
 
 
 def points(ax: Any, effect: Effect, style: Style) -> None:
-    """Levels: a point with a bar of two standard deviations for each."""
+    """Levels: a point with its band as a bar for each."""
     tidy(ax)
     places = np.arange(len(effect.axes[0]))
-    ax.errorbar(places, effect.mean, BAND * effect.std, fmt="o", color=style.colour, capsize=3, markersize=6)
+    lengths = np.array([effect.mean - effect.low, effect.high - effect.mean])
+    ax.errorbar(places, effect.mean, lengths, fmt="o", color=style.colour, capsize=3, markersize=6)
     ax.set_xlim(-0.6, len(places) - 0.4)
     _level_ticks(ax.xaxis, effect.axes[0])
     ax.set_xlabel(effect.term.features[0])
@@ -62,11 +68,12 @@ def lines(ax: Any, effect: Effect, style: Style) -> None:
     """A number and levels: a line with its band for each of the most frequent levels."""
     tidy(ax)
     number, level = (1, 0) if has_levels(effect.axes[0]) else (0, 1)
-    mean, std = (np.moveaxis(values, level, 0) for values in (effect.mean, effect.std))
+    low, mean, high = (np.moveaxis(part, level, 0) for part in (effect.low, effect.mean, effect.high))
     levels = effect.axes[level]
     shown = _most_frequent(levels, effect.rows[level], len(style.level_colours))
     for colour, i in zip(style.level_colours, shown, strict=False):
-        _line_with_band(ax, effect.axes[number], mean[i], std[i], colour, level_text(levels[i]))
+        band = (low[i], mean[i], high[i])
+        _line_with_band(ax, effect.axes[number], band, colour, level_text(levels[i]))
     ax.set_xlabel(effect.term.features[number])
     title = effect.term.features[level]
     if len(shown) < len(levels):
@@ -112,9 +119,10 @@ PANELS: dict[tuple[bool, ...], Panel] = {  # by whether each feature has levels
 
 
 def _line_with_band(
-    ax: Any, x: np.ndarray, mean: np.ndarray, std: np.ndarray, colour: str, label: str | None = None
+    ax: Any, x: np.ndarray, band: tuple[Array, Array, Array], colour: str, label: str | None = None
 ) -> None:
-    ax.fill_between(x, mean - BAND * std, mean + BAND * std, color=colour, alpha=0.18, linewidth=0.0)
+    low, mean, high = band
+    ax.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0.0)
     ax.plot(x, mean, color=colour, linewidth=2.0, label=label)
     ax.set_xlim(float(x[0]), float(x[-1]))
 
@@ -154,7 +162,7 @@ def _limit(effect: Effect) -> float:
 def _colour_bar(ax: Any, drawn: Any, effect: Effect, style: Style) -> None:
     ax.set_xlabel(effect.term.features[0])
     ax.set_ylabel(effect.term.features[1])
-    bar = ax.figure.colorbar(drawn, ax=ax, label=f"effect on {style.target}")
+    bar = ax.figure.colorbar(drawn, ax=ax, label=effect_label(effect, style))
     bar.locator = _ticker().MaxNLocator(5, symmetric=True)
     bar.update_ticks()
 

@@ -16,7 +16,7 @@ from termwise.errors import OptionError
 class Style:
     """How a figure looks; the colours can be told apart by the colour-blind (Okabe and Ito)."""
 
-    target: str = "target"
+    target: str | None = None  # what effects are on; if None, what the explanation says
     n_columns: int = 3
     panel_width: float = 3.7
     panel_height: float = 2.9

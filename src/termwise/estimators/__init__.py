@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from termwise.estimators.additive import AdditiveGPRegressor
-from termwise.estimators.oak import OAKRegressor
+from termwise.estimators.additive import AdditiveGPClassifier, AdditiveGPRegressor
+from termwise.estimators.oak import OAKClassifier, OAKRegressor
 
-__all__ = ["AdditiveGPRegressor", "OAKRegressor"]
+__all__ = ["AdditiveGPClassifier", "AdditiveGPRegressor", "OAKClassifier", "OAKRegressor"]

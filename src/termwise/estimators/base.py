@@ -118,8 +118,12 @@ class AdditiveModel(BaseEstimator):
                 f"n_jobs is {self.n_jobs!r}; use None, a positive whole number, or -1 for all cores"
             )
 
-    def _encode(self, X: Any) -> Array:
+    def _check_has_terms(self) -> None:
+        """Refuse what needs one sum of terms to a model that is not fitted, or that has several."""
         check_is_fitted(self, "posterior_")
+
+    def _encode(self, X: Any) -> Array:
+        self._check_has_terms()
         return self.encoder_.transform(read_table(X), owner=type(self).__name__)
 
     def pieces(self, data: Any) -> Iterator[Table]:
@@ -134,7 +138,7 @@ class AdditiveModel(BaseEstimator):
     @property
     def constant_(self) -> float:
         """The part of every prediction that no feature moves."""
-        check_is_fitted(self, "posterior_")
+        self._check_has_terms()
         nothing = np.full((1, len(self.encoder_.columns)), np.nan)
         return float(self.target_scale_.inverse(self.posterior_.term_mean((), nothing))[0])
 
@@ -150,9 +154,9 @@ class AdditiveModel(BaseEstimator):
         mean = self.target_scale_.scale * self.posterior_.term_means(columns, encoded)
         names = [term.name for term in terms]
         if not return_std:
-            return _like(X, mean, names)
+            return frame_like(X, mean, names)
         std = self._term_std(columns, encoded)
-        return _like(X, mean, names), _like(X, std, names)
+        return frame_like(X, mean, names), frame_like(X, std, names)
 
     def _term_std(self, terms: Sequence[Subset], encoded: Array) -> Array:
         """The standard deviation of each term at each row, (n, terms)."""
@@ -172,7 +176,7 @@ class AdditiveModel(BaseEstimator):
 
     def _ranked(self) -> Ranked:
         """The terms by share, computed when first asked for and kept as long as the posterior is the same."""
-        check_is_fitted(self, "posterior_")
+        self._check_has_terms()
         cached = self.__dict__.get("_ranked_cache")
         if cached is None or cached[0] is not self.posterior_:
             # A stream of its own: the same posterior has the same intervals whenever it is asked.
@@ -199,7 +203,11 @@ class AdditiveModel(BaseEstimator):
 
     @property
     def explained_(self) -> float:
-        """The part of the target's variance that the terms explain; the rest is noise to the model."""
+        """The part of the target's variance that the terms explain; the rest is noise to the model.
+
+        Of a classifier, the part of the variance of a latent value that decides the label by its sign: the
+        sum of the terms, with the noise of the link added.
+        """
         explained = self._ranked().explained
         return explained / (explained + self.noise_.variance)
 
@@ -307,7 +315,7 @@ def seed_of(random_state: Any) -> Any:
     return whole_number("random_state", random_state, at_least=0)
 
 
-def _like(X: Any, values: Array, names: list[str]) -> Any:
+def frame_like(X: Any, values: Array, names: list[str]) -> Any:
     """The values as a frame of the same library as X, if X is a frame."""
     import narwhals as nw
 

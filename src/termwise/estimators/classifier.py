@@ -1,28 +1,35 @@
-"""Classification: the probability of each label is predicted. No estimator is made public from here yet."""
+"""Classification: the probability of each label is predicted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self, overload
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from termwise.encode.scale import Standardise
-from termwise.errors import OptionError, TargetError
-from termwise.estimators.base import AdditiveModel
-from termwise.estimators.options import one_column, one_of
+from termwise.errors import OptionError, TermError
+from termwise.estimators.base import LEADING, AdditiveModel, frame_like
+from termwise.estimators.labels import classes_of, codes_of, listed, weights_of
+from termwise.estimators.options import one_of
+from termwise.explain.explanation import Explanation, LocalExplanation
+from termwise.explain.probability import ChangeInProbability
+from termwise.inference.result import FitResult, Status
 from termwise.likelihoods import Logit, Probit
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
-from termwise.table import read_table
+from termwise.table import Table, level_text, read_table
 
 LINKS: dict[str, Logit | Probit] = {"logit": Logit(), "probit": Probit()}
 # The variance of what a yes or no adds to the latent value, as if it were cut at zero.
 LATENT_NOISE = {"logit": float(np.pi**2 / 3.0), "probit": 1.0}
+LATENT_NAMES = {"logit": "log odds", "probit": "probit"}
+SCALES = ("latent", "probability")
 
 
 class AdditiveClassifier(ClassifierMixin, AdditiveModel):
@@ -37,8 +44,10 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     def _check_options(self) -> None:
         super()._check_options()
         one_of("link", self.link, tuple(LINKS))
-        if not (self.class_weight is None or isinstance(self.class_weight, Mapping)):
-            one_of("class_weight", self.class_weight, ("balanced",))
+        given = self.class_weight
+        balanced = isinstance(given, str) and given == "balanced"
+        if not (given is None or balanced or isinstance(given, Mapping)):
+            raise OptionError(f"class_weight is {given!r}; use None, 'balanced' or a dict of weights")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and labels of any kind.
@@ -47,25 +56,38 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         """
         self._check_options()
         table = read_table(X)
-        self.classes_, codes = _classes(y, table.n_rows)
-        weight = _weights(self.class_weight, self.classes_, codes, sample_weight)
-        if self.classes_.size > 2:
-            return self._fit_each(X, codes, weight)
+        classes, codes = classes_of(y, table.n_rows)
+        weight = weights_of(self.class_weight, classes, codes, sample_weight)
+        if classes.size > 2:
+            one = clone(self).set_params(class_weight=None)
+            each = [clone(one).fit(table, codes == code, weight) for code in range(classes.size)]
+            self._keep_each(each, classes)
+            return self
         encoder, found = self._learn(table, codes.astype(float), LINKS[self.link], weight)
         self._keep(found, encoder, Standardise(0.0, 1.0))
-        self.noise_ = Noise.normal(LATENT_NOISE[self.link])
+        self.noise_, self.classes_ = Noise.normal(LATENT_NOISE[self.link]), classes
+        self.__dict__.pop("estimators_", None)  # of an earlier fit to more labels
         return self
 
-    def _fit_each(self, X: Any, codes: Array, weight: Array | None) -> Self:
-        self.estimators_ = []
-        for code in range(self.classes_.size):
-            one = clone(self).set_params(class_weight=None)
-            self.estimators_.append(one.fit(X, codes == code, sample_weight=weight))
-        first = self.estimators_[0]
+    def _keep_each(self, estimators: Sequence[Self], classes: Array) -> None:
+        """Keep a model for each label against the rest, and how their fits went together."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)  # of an earlier fit to two labels
+        first, self.estimators_, self.classes_ = estimators[0], list(estimators), classes
+        self.fit_result_ = joint_result([one.fit_result_ for one in estimators])
+        self.objective_ = self.fit_result_.objective
         self.n_features_in_ = first.n_features_in_
         if hasattr(first, "feature_names_in_"):
             self.feature_names_in_ = first.feature_names_in_
-        return self
+
+    def _check_has_terms(self) -> None:
+        check_is_fitted(self, "classes_")
+        if self.classes_.size > 2:
+            raise TermError(
+                f"each of the {self.classes_.size} labels has terms of its own; ask model.estimators_[k], "
+                f"the model of classes_[k] against the rest; classes_ has {listed(self.classes_)}"
+            )
+        super()._check_has_terms()
 
     def decision_function(self, X: Any) -> Array:
         """The logarithm of the odds of the second label, or a column for each label if there are more."""
@@ -91,53 +113,121 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         labels: Array = self.classes_[most_likely]
         return labels
 
+    def predict_dataset(self, data: Any) -> Iterator[Array]:
+        """The probabilities of `predict_proba` for data that need not fit in memory.
 
-def _classes(y: Any, n_rows: int) -> tuple[Array, Array]:
-    """The labels in order, and their positions."""
-    if y is None:
-        raise TargetError(
-            "fit requires y to be passed, but the target y is None; give one label for each row"
-        )
-    labels = one_column(np.asarray(y))
-    if labels.ndim != 1 or labels.size != n_rows:
-        raise TargetError(
-            f"the target has the shape {labels.shape}, but the table has {n_rows} rows; give "
-            "one label for each row"
-        )
-    kinds = {type(label).__name__ for label in labels.tolist()}
-    missing = [i for i, label in enumerate(labels.tolist()) if label is None or label != label]
-    if missing:
-        raise TargetError(f"the label of row {missing[0]} is missing or NaN; leave such rows out")
-    if "str" in kinds and len(kinds) > 1:
-        raise TargetError(f"the labels are of the types {', '.join(sorted(kinds))}; give all of them as one")
-    try:
-        check_classification_targets(labels)
-    except ValueError as error:
-        raise TargetError(f"{error}; use a regressor for numbers") from None
-    classes, codes = np.unique(labels, return_inverse=True)
-    if classes.size < 2:
-        raise TargetError(
-            f"all rows have the label {classes.tolist()[0]!r}: one class, expected at least two; check "
-            "that the right column is the target"
-        )
-    return classes, codes
+        data is what `fit_dataset` takes but for dataframes; there is one array for each row group.
+        """
+        return (self.predict_proba(rows) for rows in self.pieces(data))
+
+    def pieces(self, data: Any) -> Iterator[Table]:
+        """The columns that the model knows of a data set larger than memory, row group by row group."""
+        check_is_fitted(self, "classes_")
+        # The models of the labels are fitted to the same columns.
+        return self.estimators_[0].pieces(data) if self.classes_.size > 2 else super().pieces(data)
+
+    def log_predictive_density(self, X: Any, y: Any) -> Array:
+        """log p(y | x) for each row: the logarithm of the probability of the label that it has."""
+        check_is_fitted(self, "classes_")
+        table = read_table(X)
+        codes = codes_of(y, self.classes_, table.n_rows)
+        if self.classes_.size == 2:
+            return self._log_probability(table, codes)
+        yes = np.ones(codes.size)
+        each = np.column_stack([one._log_probability(table, yes) for one in self.estimators_])
+        value: Array = each[np.arange(codes.size), codes] - logsumexp(each, axis=1)
+        return value
+
+    def _log_probability(self, table: Table, codes: Array) -> Array:
+        """log p of the first label where the code is 0, of the second where it is 1.
+
+        Not the logarithm of a probability, which is zero in floating point where the model is very wrong.
+        """
+        encoded = self._encode(table)
+        variance = self.posterior_.variance(encoded) + self.posterior_.noise
+        mean = self.posterior_.mean(encoded)
+        return LINKS[self.link].tilted(codes.astype(float), mean, variance).value
+
+    def predict_terms(self, X: Any, *, return_std: bool = False, scale: str = "latent") -> Any:
+        """What each term adds for each row on the latent scale: constant_ + the sum of a row is its mean.
+
+        That is the logarithm of the odds of the second label with `link="logit"`. With scale="probability",
+        what the term alone does to the probability: p(constant_ + term) - p(constant_), the change in
+        probability at the mean. These do not add up; they have bands, which `explain` gives, and no std.
+        """
+        one_of("scale", scale, SCALES)
+        if scale == "latent":
+            return super().predict_terms(X, return_std=return_std)
+        if return_std:
+            raise OptionError(
+                "a change in probability has no standard deviation; leave return_std out and use the band of "
+                "explain(X, scale='probability'), or use scale='latent'"
+            )
+        latent = super().predict_terms(read_table(X))
+        return frame_like(X, self._change().of(latent), [term.name for term in self.terms_])
+
+    def _change(self) -> ChangeInProbability:
+        link = LINKS[self.link]
+
+        def probability(f: Array | float) -> Array:
+            latent = np.asarray(f, dtype=float)
+            value: Array = np.exp(link.log_density(np.ones_like(latent), latent))
+            return value
+
+        return ChangeInProbability(probability, self.constant_)
+
+    @overload
+    def explain(self, X: None = None, *, n_terms: int = LEADING, scale: str = "latent") -> Explanation: ...
+
+    @overload
+    def explain(self, X: Any, *, n_terms: int = LEADING, scale: str = "latent") -> LocalExplanation: ...
+
+    def explain(
+        self, X: Any = None, *, n_terms: int = LEADING, scale: str = "latent"
+    ) -> Explanation | LocalExplanation:
+        """The model in plain data: ranked terms and effects; with rows, what each term adds to them.
+
+        Effects are on the latent scale, or changes in the probability of the second label as `predict_terms`
+        gives them. Shares are of the variance on the latent scale, on which terms add up, whatever the scale.
+        """
+        one_of("scale", scale, SCALES)
+        if X is not None:
+            rows = super().explain(X)
+            if scale == "latent":
+                return replace(rows, scale="latent")
+            return self._change().of_rows(rows, self.predict_proba(X)[:, 1])
+        whole = super().explain(n_terms=n_terms)
+        quantity, target = f"change in {LATENT_NAMES[self.link]} of", level_text(self.classes_.tolist()[1])
+        effects = [replace(effect, quantity=quantity, target=target) for effect in whole.effects]
+        if scale == "probability":
+            effects = [self._change().of_effect(effect) for effect in effects]
+        return replace(whole, effects=tuple(effects))
+
+    def prune(self, threshold: float = 0.01) -> Self:
+        """A fitted copy that predicts with the constant and the terms with at least this share.
+
+        What the other terms would have added is not known to it, so it is less sure. With more than two
+        labels, the terms of each label that have this share of what its terms explain are kept.
+        """
+        check_is_fitted(self, "classes_")
+        if self.classes_.size == 2:
+            return super().prune(threshold)
+        pruned = copy.copy(self)
+        pruned.estimators_ = [one.prune(threshold) for one in self.estimators_]
+        return pruned
 
 
-def _weights(class_weight: Any, classes: Array, codes: Array, sample_weight: Any) -> Array | None:
-    """The weight of every row, or None if all count alike."""
-    weight = None
-    if sample_weight is not None:
-        weight = np.broadcast_to(np.asarray(sample_weight, dtype=float), codes.shape).copy()
-        if not np.all(np.isfinite(weight)) or np.any(weight < 0.0):
-            raise OptionError("sample_weight has weights that are negative or not finite; use zero or more")
-        if np.sum(weight) <= 0.0:
-            raise OptionError("sample_weight is zero in every row; some row must count")
-    if class_weight is not None:
-        try:
-            each = compute_class_weight(class_weight, classes=classes, y=classes[codes])
-        except ValueError as error:
-            raise OptionError(f"class_weight is {class_weight!r}; {error}") from None
-        if np.any(each < 0.0) or not np.any(each > 0.0):
-            raise OptionError(f"class_weight is {class_weight!r}; use weights of zero or more, not all zero")
-        weight = each[codes] * (1.0 if weight is None else weight)
-    return weight
+def joint_result(results: Sequence[FitResult]) -> FitResult:
+    """How the fits for several labels went: sums, and the status of the first that did not converge."""
+    failed = [result.status for result in results if result.status is not Status.CONVERGED]
+    inducing = [result.inducing for result in results if result.inducing is not None]
+    return FitResult(
+        status=failed[0] if failed else Status.CONVERGED,
+        objective=sum(result.objective for result in results),
+        evaluations=sum(result.evaluations for result in results),
+        seconds=sum(result.seconds for result in results),
+        jitter=max(result.jitter for result in results),
+        starts=(),
+        rows=results[0].rows,
+        inducing=max(inducing) if inducing else None,
+    )

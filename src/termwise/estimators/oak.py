@@ -1,4 +1,4 @@
-"""Regression with the orthogonal additive kernel."""
+"""Regression and classification with the orthogonal additive kernel."""
 
 from __future__ import annotations
 
@@ -120,6 +120,9 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
 
 class OAKClassifier(Orthogonal, AdditiveClassifier):
     """Classification by the orthogonal additive kernel; arguments as those of `OAKRegressor`.
+
+    Terms add up on the latent scale, and `explain(scale="probability")` says what they do to the probability.
+    With more than two labels each has terms of its own, in `estimators_` in the order of `classes_`.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
 GRID_1D, GRID_2D = 101, 33
+BAND = 2.0  # standard deviations on either side of a mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,14 +20,36 @@ class Effect:
     """Mean and standard deviation of a term on a grid.
 
     `axes` has the grid values of each feature, in the order of the term; `mean` and `std` have one axis for
-    each feature. `rows` are the training values of each feature.
+    each feature. `rows` are the training values of each feature. On a scale where a term is not normal there
+    is no `std`, and `band` has the ends of what are two standard deviations elsewhere. `quantity` and
+    `target` say what the numbers are: the "effect on" the "target".
     """
 
     term: Term
     axes: tuple[np.ndarray, ...]
     mean: Array
-    std: Array
+    std: Array | None
     rows: tuple[np.ndarray, ...]
+    band: tuple[Array, Array] | None = None
+    quantity: str = "effect on"
+    target: str = "target"
+
+    @property
+    def low(self) -> Array:
+        """The lower end of the band at each point."""
+        return self._end(0)
+
+    @property
+    def high(self) -> Array:
+        """The upper end of the band at each point."""
+        return self._end(1)
+
+    def _end(self, which: int) -> Array:
+        if self.band is not None:
+            return self.band[which]
+        assert self.std is not None, "an effect has a standard deviation or a band"
+        end: Array = self.mean + (-BAND, BAND)[which] * self.std
+        return end
 
 
 def effect(posterior: Posterior, encoder: Encoder, term: Term, scale: float) -> Effect:

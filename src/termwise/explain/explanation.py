@@ -17,7 +17,8 @@ from termwise.measures.base import Array
 class Explanation:
     """The ranked terms of a model, their shares, and the effects of the leading ones.
 
-    `explained` is the part of the target's variance that all terms explain together.
+    `explained` is the part of the target's variance that all terms explain together; of a classifier, the
+    part of the variance of the latent value of which the sign decides the label.
     """
 
     sobol: np.ndarray
@@ -52,13 +53,19 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class LocalExplanation:
-    """What each term adds to the prediction of each row: prediction = constant + sum of the terms."""
+    """What each term adds to the prediction of each row: prediction = constant + sum of the terms.
+
+    With the scale "probability" a contribution is what the term alone does to the probability `constant`:
+    these do not add up, and have no `std` but a `band` of its lower and upper ends.
+    """
 
     terms: tuple[str, ...]
     constant: float
     contributions: Array
-    std: Array
+    std: Array | None
     predictions: Array
+    band: tuple[Array, Array] | None = None
+    scale: str = "target"
 
     def __repr__(self) -> str:
         """How much there is."""
@@ -83,7 +90,7 @@ class LocalExplanation:
             }
             for prediction, values in zip(self.predictions, self.contributions, strict=True)
         ]
-        return {"constant": self.constant, "rows": rows}
+        return {"scale": self.scale, "constant": self.constant, "rows": rows}
 
 
 def _plain(value: Any) -> Any:

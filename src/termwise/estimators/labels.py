@@ -1,0 +1,173 @@
+"""Labels and weights as a classifier takes them, with a remedy in every message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import type_of_target
+
+from termwise.errors import OptionError, TargetError
+from termwise.estimators.options import one_column
+from termwise.measures.base import Array
+
+SHOWN = 10  # labels that a message lists
+
+
+def classes_of(y: Any, n_rows: int) -> tuple[Array, Array]:
+    """The labels in order, and the position of each row's label among them."""
+    if y is None:
+        raise TargetError(
+            "fit requires y to be passed, but the target y is None; give one label for each row"
+        )
+    labels = label_array(y, n_rows)
+    _refuse_numbers(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if classes.size < 2:
+        raise TargetError(
+            f"all rows have the label {classes.tolist()[0]!r}: one class, expected at least two; check "
+            "that the right column is the target"
+        )
+    return classes, codes
+
+
+def codes_of(y: Any, classes: Array, n_rows: int) -> Array:
+    """The position of each row's label among labels that are known already."""
+    if y is None:
+        raise TargetError("the target y is None; give one label for each row")
+    labels = label_array(y, n_rows).tolist()
+    position = {label: code for code, label in enumerate(classes.tolist())}
+    unknown = [row for row, label in enumerate(labels) if label not in position]
+    if unknown:
+        raise TargetError(
+            f"the label {labels[unknown[0]]!r} of row {unknown[0]} was not there in fit, which had "
+            f"{listed(classes)}; leave such rows out, or fit with them"
+        )
+    return np.array([position[label] for label in labels], dtype=np.intp)
+
+
+def label_array(y: Any, n_rows: int) -> Array:
+    """One label for each row, all of one kind and none missing."""
+    labels = one_column(_cells(y))
+    if labels.ndim != 1 or labels.size != n_rows:
+        raise TargetError(
+            f"the target has the shape {labels.shape}, but the table has {n_rows} rows; give "
+            "one label for each row"
+        )
+    cells = labels.tolist()
+    is_date = labels.dtype.kind in "mM"  # of which tolist may make numbers
+    missing = np.flatnonzero(np.isnat(labels) if is_date else [_is_missing(label) for label in cells])
+    if missing.size:
+        raise TargetError(f"the label of row {missing[0]} is missing or NaN; leave such rows out")
+    kinds = sorted({_kind(label) for label in cells})
+    if len(kinds) > 1:
+        raise TargetError(f"the labels are of the types {', '.join(kinds)}; give all of them as one")
+    if labels.dtype == object and kinds != ["text"]:
+        return np.array(cells)  # truth values and numbers have arrays of their own, which sort faster
+    return labels
+
+
+def listed(classes: Array) -> str:
+    """The labels as a message shows them."""
+    shown = ", ".join(repr(label) for label in classes.tolist()[:SHOWN])
+    return shown if classes.size <= SHOWN else f"{shown}, .. ({classes.size} in all)"
+
+
+def weights_of(class_weight: Any, classes: Array, codes: Array, sample_weight: Any) -> Array | None:
+    """The weight of every row, or None if all count alike."""
+    weight = None if sample_weight is None else _row_weights(sample_weight, codes.size)
+    if class_weight is not None:
+        each = _class_weights(class_weight, classes, codes)
+        weight = each[codes] * (1.0 if weight is None else weight)
+    if weight is not None:
+        totals = np.bincount(codes, weights=weight, minlength=classes.size)
+        nothing = classes[totals <= 0.0].tolist()
+        if nothing:
+            raise OptionError(
+                f"the rows of the class {nothing[0]!r} have weight zero, so nothing is known of it; leave "
+                "its rows out, or let some count"
+            )
+    return weight
+
+
+def _row_weights(sample_weight: Any, n_rows: int) -> Array:
+    try:
+        weight = np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise OptionError(
+            f"sample_weight is not made of numbers ({error}); give one number for each row"
+        ) from None
+    if weight.shape not in ((), (n_rows,)):
+        raise OptionError(
+            f"sample_weight has the shape {weight.shape}, but the table has {n_rows} rows; give one number "
+            "for each row"
+        )
+    if not np.all(np.isfinite(weight)) or np.any(weight < 0.0):
+        raise OptionError("sample_weight has weights that are negative or not finite; use zero or more")
+    if not np.any(weight > 0.0):
+        raise OptionError("sample_weight is zero in every row; some row must count")
+    return np.broadcast_to(weight, (n_rows,)).copy()
+
+
+def _class_weights(class_weight: Any, classes: Array, codes: Array) -> Array:
+    if isinstance(class_weight, Mapping):
+        unknown = [label for label in class_weight if label not in classes.tolist()]
+        if unknown:
+            raise OptionError(
+                f"class_weight names {unknown[0]!r}, which is not one of the labels {listed(classes)}; leave "
+                "it out, or check how it is spelled"
+            )
+    try:
+        each: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"class_weight is {class_weight!r}; {error}; give each label a number") from None
+    if not np.all(np.isfinite(each)) or np.any(each < 0.0) or not np.any(each > 0.0):
+        raise OptionError(f"class_weight is {class_weight!r}; use weights of zero or more, not all zero")
+    return each
+
+
+def _cells(y: Any) -> Array:
+    """The labels as an array in which each is still what it was: numpy makes texts of [1, "a"]."""
+    if not isinstance(y, (list, tuple)) or any(isinstance(cell, (list, tuple, np.ndarray)) for cell in y):
+        return np.asarray(y)
+    cells = np.empty(len(y), dtype=object)
+    cells[:] = y
+    if {type(cell) for cell in y} == {str}:
+        return cells.astype(str)
+    return cells
+
+
+def _is_missing(label: Any) -> bool:
+    # pandas' missing values are known by their name, so that pandas is not imported; NaN is not itself.
+    return label is None or type(label).__name__ in {"NAType", "NaTType"} or bool(label != label)
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, str):
+        return "text"
+    if isinstance(label, (bool, np.bool_)):
+        return "truth value"
+    return "number" if isinstance(label, (int, float, np.number)) else type(label).__name__
+
+
+def _refuse_numbers(labels: Array) -> None:
+    if np.iscomplexobj(labels):
+        raise TargetError("Complex data not supported: the labels are complex; give texts or whole numbers")
+    if labels.dtype.kind == "f" and np.any(np.isinf(labels)):
+        row = int(np.argmax(np.isinf(labels)))
+        raise TargetError(f"the label of row {row} is infinity; leave such rows out, or name the label")
+    if labels.dtype.kind == "S":
+        raise TargetError("the labels are bytes; decode them to texts, such as y.astype(str)")
+    kind = type_of_target(labels)
+    if kind.startswith("continuous"):
+        raise TargetError(
+            "Unknown label type: continuous. The target has numbers with fractions; use a regressor to "
+            "predict numbers, or make them texts if they are labels"
+        )
+    if kind not in ("binary", "multiclass"):
+        raise TargetError(
+            f"Unknown label type: {type(labels.tolist()[0]).__name__}. Labels must have an order; give texts "
+            "or whole numbers"
+        )
