@@ -15,6 +15,7 @@ from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TargetError
 from termwise.estimators.base import AdditiveModel
 from termwise.estimators.options import one_column, one_of
+from termwise.estimators.targets import Target
 from termwise.likelihoods import Logit, Probit
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
@@ -43,7 +44,9 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and labels of any kind.
 
-        Terms are on the latent scale: the logarithm of the odds with `link="logit"`.
+        Terms are on the latent scale: the logarithm of the odds with `link="logit"`. A row of weight two is
+        two equal rows, one of weight zero is none, and the order of the rows changes nothing; equal rows
+        without missing cells cost no more than one.
         """
         self._check_options()
         table = read_table(X)
@@ -51,7 +54,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         weight = _weights(self.class_weight, self.classes_, codes, sample_weight)
         if self.classes_.size > 2:
             return self._fit_each(X, codes, weight)
-        encoder, found = self._learn(table, codes.astype(float), LINKS[self.link], weight)
+        encoder, found = self._learn(table, Target(codes.astype(float), LINKS[self.link], weight))
         self._keep(found, encoder, Standardise(0.0, 1.0))
         self.noise_ = Noise.normal(LATENT_NOISE[self.link])
         return self

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from termwise.encode.scale import Standardise
 from termwise.estimators.base import AdditiveModel, learned_encoder, require_columns, seed_of
 from termwise.estimators.columns import plan_columns
 from termwise.estimators.dataset import know, opened
 from termwise.estimators.engine import check_level_memory, check_sparse_memory
-from termwise.estimators.options import checked_target, finite_target
+from termwise.estimators.options import finite_target
+from termwise.estimators.targets import prepared_target
 from termwise.inference.coarse import fit_sparse
 from termwise.inference.model import Model
 from termwise.inference.progress import monitor_for
@@ -35,9 +35,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         """
         self._check_options()
         table = read_table(X)
-        target = checked_target(y, table.n_rows)
-        scale = Standardise.fit(target)
-        encoder, found = self._learn(table, scale.forward(target))
+        target, scale = prepared_target("normal", y, None, table.n_rows)
+        encoder, found = self._learn(table, target)
         self._keep(found, encoder, scale)
         return self
 
