@@ -10,11 +10,14 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from termwise import AdditiveGPClassifier, OAKClassifier
-from termwise.errors import OptionError, TargetError
+from termwise.errors import OptionError, TargetError, TermwiseWarning
 from termwise.estimators.labels import classes_of
+from termwise.estimators.merge import merged_rows
+from termwise.estimators.targets import Target
+from termwise.likelihoods import Logit
+from termwise.table import read_table
 
 ROWS = 400
-UNWEIGHTED = "encodings and measures take every row once, whatever its weight"
 
 
 def quick(**options: Any) -> OAKClassifier:
@@ -31,10 +34,7 @@ def a_table(n: int = ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, (rng.random(n) < 1.0 / (1.0 + np.exp(-latent(X)))).astype(int)
 
 
-@parametrize_with_checks(
-    [quick(), AdditiveGPClassifier(kind="gam", n_restarts=1)],
-    expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": UNWEIGHTED},
-)
+@parametrize_with_checks([quick(), AdditiveGPClassifier(kind="gam", n_restarts=1)])
 def test_it_is_a_classifier_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -113,6 +113,56 @@ def test_weights_count_rows() -> None:
     assert more.predict_proba(X)[:, 1].mean() == pytest.approx(5.0 / 6.0, abs=0.07)
     by_class = quick(class_weight={0: 0.2, 1: 1.0}).fit(X, y)
     np.testing.assert_allclose(by_class.predict_proba(X), more.predict_proba(X), atol=1e-6)
+
+
+def mixed(n: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """A number, levels, and a few distinct numbers."""
+    X, y = a_table(n)
+    levels = np.array(["a", "b", "c"], dtype=object)[np.digitize(X[:, 1], [-0.5, 0.5])]
+    return pd.DataFrame({"x": X[:, 0], "level": levels, "few": np.round(X[:, 2])}), y
+
+
+@pytest.mark.parametrize("inference", ["exact", "sparse"])
+def test_a_weight_is_a_repetition_and_the_order_of_rows_does_not_matter(inference: str) -> None:
+    frame, y = mixed(150)
+    weight = np.arange(150) % 4
+    options = {"inference": inference} | ({"n_inducing": 20} if inference == "sparse" else {})
+    weighted = quick(**options).fit(frame, y, sample_weight=weight)
+    times = np.random.default_rng(0).permutation(np.repeat(np.arange(150), weight))
+    repeated = quick(**options).fit(frame.iloc[times], y[times])
+    np.testing.assert_array_equal(repeated.predict_proba(frame), weighted.predict_proba(frame))
+    assert repeated.columns_ == weighted.columns_
+    assert repeated.fit_result_.rows == times.size
+    once = quick(**options).fit(frame, y)
+    assert np.max(np.abs(once.predict_proba(frame) - weighted.predict_proba(frame))) > 1e-3
+
+
+def test_rows_that_lack_a_cell_are_not_the_same_row() -> None:
+    X, y = np.repeat(a_table(12)[0], 3, axis=0), np.arange(36) % 2
+    X[:, 1] = np.nan
+    X[::5, 1] = np.arange(8)
+    _, merged = merged_rows(read_table(X), Target(y.astype(float), Logit()))
+    apart = np.unique(np.column_stack([X, y])[~np.isnan(X[:, 1])], axis=0)
+    assert merged.y.size == len(apart) + np.sum(np.isnan(X[:, 1]))
+
+
+def test_weights_that_are_not_whole_leave_no_row_out() -> None:
+    frame, y = mixed(100)
+    frame.loc[0, "level"] = "rare"
+    weight = np.where(np.arange(100) == 0, 1e-3, 1.7)
+    model = quick().fit(frame, y, sample_weight=weight)
+    assert "rare" in model.encoder_.schema.columns[1].levels
+    assert np.all(np.isfinite(model.predict_proba(frame)))
+    heavy = quick().fit(frame, y, sample_weight=np.where(y == 1, 1e7, 1e6))
+    assert np.all(np.isfinite(heavy.predict_proba(frame)))
+
+
+def test_an_identifier_is_left_out_whatever_the_weights() -> None:
+    frame, y = mixed(60)
+    frame["id"] = [f"row {i}" for i in range(60)]
+    with pytest.warns(TermwiseWarning, match="identifier"):
+        model = quick(class_weight="balanced").fit(frame, y)
+    assert "id" not in {term.name for term in model.terms_}
 
 
 def test_separable_data_is_sound() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from termwise.encode.encoded import encode_rows
 from termwise.encode.encoder import Encoder
-from termwise.encode.target import Target
+from termwise.encode.target import TargetColumn
 from termwise.inference.source import Look
 from termwise.inference.workers import Workers
 from termwise.table import Chunk, Values
@@ -32,7 +32,7 @@ class ClusterSource:
         """Futures of a look at each chunk."""
         return self.client.map(Look, self.chunks, positions, pure=False)
 
-    def encoded(self, encoder: Encoder, target: Target) -> Sequence[Any]:
+    def encoded(self, encoder: Encoder, target: TargetColumn) -> Sequence[Any]:
         """Futures of encoded chunks, held by the workers."""
         encode = partial(encode_rows, encoder=encoder, target=target)
         return self.client.map(encode, self.chunks, pure=False)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from termwise.encode.encoder import Encoder
 from termwise.encode.rows import ArrayChunk
-from termwise.encode.target import Target
+from termwise.encode.target import TargetColumn
 from termwise.table import Table
 
 CACHE_BYTES = 2**30  # encoded rows that a process keeps, so that it need not read and encode them again
@@ -28,7 +28,7 @@ class EncodedChunk:
 
     chunk: Rows
     encoder: Encoder
-    target: Target
+    target: TargetColumn
     key: tuple[str, int]
 
     def read(self) -> ArrayChunk:
@@ -43,7 +43,7 @@ class EncodedChunk:
         return encode_rows(self.chunk, self.encoder, self.target)
 
 
-def encode_rows(rows: Rows, encoder: Encoder, target: Target) -> ArrayChunk:
+def encode_rows(rows: Rows, encoder: Encoder, target: TargetColumn) -> ArrayChunk:
     """Read rows and encode them."""
     table = rows.read((*encoder.schema.names, *target.columns))
     return target.beside(encoder.transform(table.select(encoder.schema.names)), table)

@@ -123,10 +123,17 @@ def _column_from_dict(data: Mapping[str, Any]) -> ColumnEncoder:
     )
 
 
-def fit_encoder(schema: Schema, table: Table, *, flow: bool, unknown: str) -> Encoder:
-    """Fit the encoding of every column that varies; `flow` bends numbers towards the normal."""
+def fit_encoder(
+    schema: Schema, table: Table, *, flow: bool, unknown: str, counted: np.ndarray | None = None
+) -> Encoder:
+    """Fit the encoding of every column that varies; `flow` bends numbers towards the normal.
+
+    `counted` are the positions of rows, each as often as it counts, if not all count once.
+    """
     active, columns = [], []
     for i, (column, values) in enumerate(zip(schema.columns, table.columns, strict=True)):
+        if counted is not None and not column.is_discrete:
+            values = values[counted]
         encoder = _fit_column(column, values, flow=flow, unknown=unknown)
         if encoder is not None:
             active.append(i)

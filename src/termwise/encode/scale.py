@@ -45,6 +45,20 @@ class Standardise:
             return cls.fit(x)
         return _from_unit(float(median), spread, exponent)
 
+    @classmethod
+    def by_quartiles(cls, x: Array) -> Standardise:
+        """Take the median and the quartile distance, however far away a few values are.
+
+        Where half of the column is one value the quartiles are those of the distinct values.
+        """
+        if _is_constant(x):
+            return cls(float(x[0]), 1.0)
+        unit, exponent = _to_unit(x)
+        low, median, high = np.quantile(unit, [0.25, 0.5, 0.75])
+        if low == high:
+            low, high = np.quantile(np.unique(unit), [0.25, 0.75])
+        return _from_unit(float(median), float(high - low) / IQR_OF_NORMAL, exponent)
+
     def forward(self, x: Array) -> Array:
         """Return (x - shift) / scale."""
         guard = self._guard()

@@ -18,7 +18,7 @@ from termwise.table.match import continuous_values
 
 
 @dataclass(frozen=True)
-class Target(ABC):
+class TargetColumn(ABC):
     """The column that is predicted, and how it is encoded."""
 
     name: str
@@ -46,7 +46,7 @@ class Target(ABC):
 
 
 @dataclass(frozen=True)
-class NumberTarget(Target):
+class NumberTarget(TargetColumn):
     """Numbers, standardised."""
 
     scale: Standardise
@@ -57,7 +57,7 @@ class NumberTarget(Target):
 
 
 @dataclass(frozen=True)
-class CountTarget(Target):
+class CountTarget(TargetColumn):
     """Counts, with the logarithm of what they are expected to be if no column has an effect as offset."""
 
     log_rate: float
@@ -77,7 +77,7 @@ class CountTarget(Target):
 
 
 @dataclass(frozen=True)
-class LabelTarget(Target):
+class LabelTarget(TargetColumn):
     """Labels: one for the one that is chosen, zero for the others, with a weight for each label."""
 
     labels: tuple[Level, ...]

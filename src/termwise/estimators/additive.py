@@ -54,6 +54,8 @@ class AdditiveGPRegressor(Unconstrained, AdditiveRegressor):
         two parameters of prod(1 + alpha k_d).
     max_order : int or None, default 10
         The most features in one term, for kind="additive"; None for all.
+    likelihood : {"normal", "poisson", "student"}
+        How the target comes about, given the function: as for `OAKRegressor`.
     kernel, categorical, inference, n_inducing, inducing, n_restarts, unknown, progress, random_state, n_jobs
         As for `OAKRegressor`; the kernel is "se" as in the paper.
     """
@@ -65,6 +67,7 @@ class AdditiveGPRegressor(Unconstrained, AdditiveRegressor):
         max_order: int | None = 10,
         kernel: str = "se",
         categorical: Any = "auto",
+        likelihood: str = "normal",
         inference: str = "auto",
         n_inducing: int | None = None,
         inducing: str = "variance",

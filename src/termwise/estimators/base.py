@@ -17,12 +17,10 @@ from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TableError, TermError
 from termwise.estimators.columns import ColumnPlan, plan_columns
 from termwise.estimators.engine import INFERENCES, Asked, learn
-from termwise.estimators.options import (
-    KERNELS,
-    one_of,
-    whole_number,
-)
+from termwise.estimators.merge import merged_rows, repeated_rows
+from termwise.estimators.options import KERNELS, one_of, whole_number
 from termwise.estimators.ranked import Ranked, ranked_terms, variance_between
+from termwise.estimators.targets import Target
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.terms import Term
@@ -33,7 +31,6 @@ from termwise.inference.model import Model
 from termwise.inference.orders import Orders
 from termwise.inference.progress import monitor_for
 from termwise.kernels.additive import Subset
-from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 from termwise.table import Schema, Table, open_dataset, read_table
 
@@ -69,22 +66,25 @@ class AdditiveModel(BaseEstimator):
     def _uses_flow(self) -> bool:
         """Whether numbers are bent towards the normal before anything else."""
 
-    def _learn(
-        self, table: Table, y: Array, likelihood: Likelihood | None = None, weight: Array | None = None
-    ) -> tuple[Encoder, Fit]:
+    def _learn(self, table: Table, target: Target) -> tuple[Encoder, Fit]:
         """Learn from a table and a target in the units that the engine works in; writes `columns_`."""
+        n_rows = table.n_rows
+        if target.likelihood is not None:
+            table, target = merged_rows(table, target)
         schema = _schema(table, self.categorical)
         table = schema.check(table, owner=type(self).__name__)
-        encoder = fit_encoder(schema, table, flow=self._uses_flow(), unknown=self.unknown)
+        counted = repeated_rows(target.weight, table.n_rows)
+        flow, unknown = self._uses_flow(), self.unknown
+        encoder = fit_encoder(schema, table, flow=flow, unknown=unknown, counted=counted)
         require_columns(encoder)
         encoded = encoder.transform(table)
-        columns, choices = plan_columns(encoder, encoded, y, self._plan(encoder))
+        columns, choices = plan_columns(encoder, encoded[counted], target.hint[counted], self._plan(encoder))
         rng = np.random.default_rng(seed_of(self.random_state))
-        model = Model(columns, self._orders(len(columns)), likelihood)
-        rows = ArrayChunk(encoded, y, weight)
+        model = Model(columns, self._orders(len(columns)), target.likelihood)
+        rows = ArrayChunk(encoded, target.y, target.weight, target.offset)
         found = learn(model, rows, self._asked(), rng, monitor_for(self.progress))
         self.columns_ = choices
-        return learned_encoder(encoder, found), found
+        return learned_encoder(encoder, found), replace(found, result=replace(found.result, rows=n_rows))
 
     def _keep(self, found: Fit, encoder: Encoder, scale: Standardise) -> None:
         self.encoder_, self.posterior_, self.target_scale_ = encoder, found.posterior, scale

@@ -17,6 +17,7 @@ from termwise.errors import OptionError, TermError
 from termwise.estimators.base import LEADING, AdditiveModel, frame_like
 from termwise.estimators.labels import classes_of, codes_of, listed, weights_of
 from termwise.estimators.options import one_of
+from termwise.estimators.targets import Target
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.probability import ChangeInProbability
 from termwise.inference.result import FitResult, Status
@@ -52,7 +53,9 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and labels of any kind.
 
-        Terms are on the latent scale: the logarithm of the odds with `link="logit"`.
+        Terms are on the latent scale: the logarithm of the odds with `link="logit"`. A row of weight two is
+        two equal rows, one of weight zero is none, and the order of the rows changes nothing; equal rows
+        without missing cells cost no more than one.
         """
         self._check_options()
         table = read_table(X)
@@ -63,7 +66,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
             each = [clone(one).fit(table, codes == code, weight) for code in range(classes.size)]
             self._keep_each(each, classes)
             return self
-        encoder, found = self._learn(table, codes.astype(float), LINKS[self.link], weight)
+        encoder, found = self._learn(table, Target(codes.astype(float), LINKS[self.link], weight))
         self._keep(found, encoder, Standardise(0.0, 1.0))
         self.noise_, self.classes_ = Noise.normal(LATENT_NOISE[self.link]), classes
         self.__dict__.pop("estimators_", None)  # of an earlier fit to more labels

@@ -75,6 +75,11 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
     categorical : "auto", list of names or positions, or dict
         Columns whose numbers are labels. Strings, booleans and categories are found by themselves. A dict
         sets kinds by name: {"dose": "continuous", "ward": "categorical"}.
+    likelihood : {"normal", "poisson", "student"}
+        How the target comes about, given the function. "poisson" is for counts, with an `exposure` if they
+        have one: terms are on the scale of the logarithm of the rate. "student" is for numbers with gross
+        outliers, which then have little say; its scale and degrees of freedom are learned. With both, equal
+        rows cost no more than one and the order of rows changes nothing.
     inference : {"auto", "exact", "sparse"}
         "exact" for up to some thousand rows, "sparse" for millions: all rows are used, seen through some
         of them. "auto" goes by the number of rows.
@@ -106,6 +111,7 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         flow: str | None = "learned",
         normalise: bool = False,
         categorical: Any = "auto",
+        likelihood: str = "normal",
         inference: str = "auto",
         n_inducing: int | None = None,
         inducing: str = "variance",

@@ -9,16 +9,26 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from termwise.encode.scale import Standardise
+from termwise.errors import OptionError
 from termwise.estimators.base import AdditiveModel, learned_encoder, require_columns, seed_of
 from termwise.estimators.columns import plan_columns
 from termwise.estimators.dataset import know, opened
 from termwise.estimators.engine import check_level_memory, check_sparse_memory
-from termwise.estimators.options import checked_target, finite_target
+from termwise.estimators.options import finite_target, one_of
+from termwise.estimators.targets import (
+    LIKELIHOODS,
+    NORMAL,
+    checked_counts,
+    checked_exposure,
+    latent_noise,
+    prepared_target,
+    refuse_exposure,
+)
 from termwise.inference.coarse import fit_sparse
 from termwise.inference.model import Model
 from termwise.inference.progress import monitor_for
 from termwise.inference.source import Source
+from termwise.likelihoods import Poisson, Student
 from termwise.measures.base import Array
 from termwise.table import read_table
 
@@ -26,19 +36,33 @@ from termwise.table import read_table
 class AdditiveRegressor(RegressorMixin, AdditiveModel):
     """Abstract: regression by a sum of terms. Subclasses say which kernel and which orders."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    likelihood: str
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        one_of("likelihood", self.likelihood, (NORMAL, *LIKELIHOODS))
+
+    def fit(self, X: Any, y: Any, *, exposure: Any = None) -> Self:
         """Learn from a table and a target; any frame, numpy array or list of rows.
 
         Strings, booleans and categories are levels; empty cells are marginalised. Writes the attributes
-        `encoder_`, `target_scale_`, `posterior_`, `noise_` (how observations scatter), `fit_result_`,
-        `objective_` and `columns_` (what was chosen for each column).
+        `encoder_`, `target_scale_`, `posterior_`, `noise_` (how observations scatter), `likelihood_` (with
+        what was learned of it, None if it is normal), `fit_result_`, `objective_` and `columns_` (what was
+        chosen for each column).
+
+        With `likelihood="poisson"` y are counts: numbers of zero or more. They need not be whole, as a mean
+        of counts is not; then the likelihood is no density, but means and terms are as good. `exposure` is
+        the time, area or number of cases behind each count, above zero: the rate is per unit of it. `noise_`
+        is then log(1 + 1 / mean count), on the scale of the terms.
         """
         self._check_options()
         table = read_table(X)
-        target = checked_target(y, table.n_rows)
-        scale = Standardise.fit(target)
-        encoder, found = self._learn(table, scale.forward(target))
+        target, scale = prepared_target(self.likelihood, y, exposure, table.n_rows)
+        encoder, found = self._learn(table, target)
         self._keep(found, encoder, scale)
+        self.likelihood_ = found.likelihood
+        if self.likelihood_ is not None:
+            self.noise_ = latent_noise(self.likelihood_, target.y)
         return self
 
     def fit_dataset(
@@ -56,6 +80,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         model.
         """
         self._check_options()
+        if self.likelihood != NORMAL:
+            raise OptionError(f"fit_dataset has no likelihood {self.likelihood!r} yet; use fit, or 'normal'")
         with opened(data, client, executor) as source:
             n_rows = sum(chunk.n_rows for chunk in source.about)
             if self._asked().engine(n_rows) == "exact":
@@ -73,7 +99,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
                 model, known.data(source, encoder, target), options, rng, monitor_for(self.progress)
             )
         self._keep(found, learned_encoder(encoder, found), known.scale)
-        self.columns_ = choices
+        self.columns_, self.likelihood_ = choices, None
         return self
 
     def _fit_whole(self, source: Source, target: str) -> Self:
@@ -82,18 +108,34 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         known = know(source, target, self.categorical, np.random.default_rng(0))
         return self.fit(known.sample, known.sample_target)
 
-    def predict(self, X: Any, *, return_std: bool = False) -> Any:
+    def predict(self, X: Any, *, return_std: bool = False, exposure: Any = None) -> Any:
         """The mean for each row, and with return_std the standard deviation of a new observation there.
 
         Both in the units of the target. Columns are matched by name; a missing cell or an unseen level
-        leaves out the terms that need it, and adds their variance.
+        leaves out the terms that need it, and adds their variance. Counts are those of this exposure, of one
+        if none is given: their mean is that of the rate over what is not known of it, and their standard
+        deviation has both.
         """
         encoded = self._encode(X)
+        if isinstance(self.likelihood_, Poisson):
+            mean, variance = self.likelihood_.moments(*self._latent(encoded, exposure))
+            return (mean, np.sqrt(variance)) if return_std else mean
+        self._refuse_exposure(exposure)
         mean = self.target_scale_.inverse(self.posterior_.mean(encoded))
         if not return_std:
             return mean
         variance = self.posterior_.variance(encoded) + self.noise_.variance
         return mean, self.target_scale_.scale * np.sqrt(variance)
+
+    def _latent(self, encoded: Array, exposure: Any = None) -> tuple[Array, Array]:
+        """Mean and variance of what the likelihood reads; what pruning took away is unknown too."""
+        mean = self.posterior_.mean(encoded)
+        if isinstance(self.likelihood_, Poisson):
+            mean = self.target_scale_.inverse(mean) + np.log(checked_exposure(exposure, len(encoded)))
+        return mean, self.posterior_.variance(encoded) + self.posterior_.noise
+
+    def _refuse_exposure(self, exposure: Any) -> None:
+        refuse_exposure("student" if isinstance(self.likelihood_, Student) else NORMAL, exposure)
 
     def predict_dataset(self, data: Any) -> Iterator[tuple[Array, Array]]:
         """Mean and standard deviation as `predict` gives them, for data that need not fit in memory.
@@ -102,15 +144,28 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         """
         return (self.predict(rows, return_std=True) for rows in self.pieces(data))
 
-    def log_predictive_density(self, X: Any, y: Any) -> Array:
-        """log p(y | x) for each row, in the units of the target.
+    def log_predictive_density(self, X: Any, y: Any, *, exposure: Any = None) -> Array:
+        """log p(y | x) for each row, in the units of the target; of counts their log probability.
 
         With thousands of rows the tails of the scatter about the function are learned too, and may be heavier
         than those of a normal with the standard deviation that `predict` gives.
         """
         encoded = self._encode(X)
+        if isinstance(self.likelihood_, Poisson):
+            counts = checked_counts(y, len(encoded))
+            return self.likelihood_.tilted(counts, *self._latent(encoded, exposure)).value
+        self._refuse_exposure(exposure)
         target = self.target_scale_.forward(finite_target(y, len(encoded)))
-        residuals = target - self.posterior_.mean(encoded)
-        density = self.noise_.log_density(residuals, self.posterior_.variance(encoded))
+        if self.likelihood_ is not None:
+            density = self.likelihood_.tilted(target, *self._latent(encoded)).value
+        else:
+            residuals = target - self.posterior_.mean(encoded)
+            density = self.noise_.log_density(residuals, self.posterior_.variance(encoded))
         value: Array = density - np.log(self.target_scale_.scale)
         return value
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that counts are not negative."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.likelihood == "poisson"
+        return tags

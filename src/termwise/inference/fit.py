@@ -19,6 +19,7 @@ from termwise.inference.progress import Clock, Monitor, Progress
 from termwise.inference.result import FitResult
 from termwise.inference.sites import RULES
 from termwise.kernels.fused.run import cores
+from termwise.likelihoods import Likelihood
 from termwise.likelihoods.observed import Observed
 from termwise.linalg.threads import one_blas_thread
 from termwise.measures.base import Array
@@ -48,6 +49,13 @@ class Fit:
     posterior: Posterior
     noise: Noise
     result: FitResult
+
+    @property
+    def likelihood(self) -> Likelihood | None:
+        """The likelihood at its best parameters; None if it is normal, with `noise`."""
+        if self.model.likelihood is None:
+            return None
+        return self.model.likelihood.with_parameters(self.model.likelihood_parameters(self.theta))
 
 
 def dense_objective(

@@ -13,7 +13,7 @@ import numpy as np
 
 from termwise.encode.encoded import EncodedChunk, forget
 from termwise.encode.encoder import Encoder
-from termwise.encode.target import Target
+from termwise.encode.target import TargetColumn
 from termwise.inference.workers import LocalWorkers, Workers
 from termwise.table import Chunk, Survey, Table, Values, survey_chunk
 
@@ -85,7 +85,7 @@ class Source(Protocol):
     def looks(self, positions: Sequence[Values]) -> Sequence[Any]:
         """A `Look` at each chunk."""
 
-    def encoded(self, encoder: Encoder, target: Target) -> Sequence[Any]:
+    def encoded(self, encoder: Encoder, target: TargetColumn) -> Sequence[Any]:
         """Encoded chunks."""
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class FileSource:
         """A look at each chunk."""
         return [Look(chunk, rows) for chunk, rows in zip(self._chunks, positions, strict=True)]
 
-    def encoded(self, encoder: Encoder, target: Target) -> Sequence[EncodedChunk]:
+    def encoded(self, encoder: Encoder, target: TargetColumn) -> Sequence[EncodedChunk]:
         """References, read and encoded by whoever works on them."""
         return [
             EncodedChunk(chunk, encoder, target, (self.name, number))

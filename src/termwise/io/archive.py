@@ -20,7 +20,7 @@ from termwise.__about__ import __version__
 from termwise.errors import ModelFileError
 from termwise.measures.base import Array
 
-FORMAT = 1
+FORMAT, FIRST_FORMAT = 2, 1  # the second says how the target comes about
 DOCUMENT = "model.json"
 ARRAYS, OPTIONAL = ("centres", "alpha", "root"), ("seen",)
 # An array of one label of many has the number of the label before it.
@@ -73,8 +73,8 @@ def parse_document(content: bytes) -> dict[str, Any]:
             f"the file has format {found}, of Termwise {written_by!r}, but Termwise {__version__} reads "
             f"formats up to {FORMAT}; upgrade termwise"
         )
-    if type(found) is not int or found != FORMAT:
-        raise ValueError(f"its format is {str(found)[:20]!r}, expected {FORMAT}")
+    if type(found) is not int or found < FIRST_FORMAT:
+        raise ValueError(f"its format is {str(found)[:20]!r}, expected {FIRST_FORMAT} to {FORMAT}")
     return dict(document)
 
 

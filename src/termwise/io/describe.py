@@ -15,8 +15,11 @@ from termwise.errors import ModelFileError
 from termwise.estimators.additive import AdditiveGPClassifier, AdditiveGPRegressor
 from termwise.estimators.base import AdditiveModel
 from termwise.estimators.oak import OAKClassifier, OAKRegressor
+from termwise.estimators.regressor import AdditiveRegressor
+from termwise.estimators.targets import LIKELIHOODS, NORMAL
 from termwise.io.archive import ARRAYS, FORMAT, OPTIONAL
 from termwise.kernels.component import Component
+from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 
 ESTIMATORS: dict[str, type[AdditiveModel]] = {
@@ -36,10 +39,19 @@ def describe(model: AdditiveModel) -> dict[str, Any]:
     }
     if hasattr(model, "classes_"):
         document["classes"] = _labels(model.classes_)
+    if isinstance(model, AdditiveRegressor):
+        document["likelihood"] = _likelihood(model.likelihood_)
     parts = parts_of(model)
     if parts == [model]:
         return {**document, **_fitted(model)}
     return {**document, "each": [_fitted(part) for part in parts]}
+
+
+def _likelihood(likelihood: Likelihood | None) -> dict[str, Any]:
+    if likelihood is None:
+        return {"name": NORMAL}
+    name = next(name for name, kind in LIKELIHOODS.items() if type(kind) is type(likelihood))
+    return {"name": name, **asdict(likelihood)}  # type: ignore[call-overload]
 
 
 def parts_of(model: AdditiveModel) -> list[Any]:

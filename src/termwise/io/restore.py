@@ -19,13 +19,16 @@ from termwise.estimators.base import AdditiveModel
 from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.columns import ColumnChoice
 from termwise.estimators.options import KERNELS
+from termwise.estimators.regressor import AdditiveRegressor
+from termwise.estimators.targets import LIKELIHOODS, NORMAL
 from termwise.inference.result import FitResult, Status
-from termwise.io.archive import ARRAYS, OPTIONAL
+from termwise.io.archive import ARRAYS, FIRST_FORMAT, OPTIONAL
 from termwise.io.describe import ESTIMATORS
 from termwise.kernels.additive import AdditiveKernel, Subset
 from termwise.kernels.categorical import Categorical
 from termwise.kernels.column import ColumnKernel
 from termwise.kernels.component import Component
+from termwise.likelihoods import Likelihood, Student
 from termwise.measures.base import Array
 from termwise.measures.discrete import Discrete
 from termwise.measures.registry import MEASURES
@@ -42,6 +45,9 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Additiv
     """The model that `describe` described."""
     kind = _known(ESTIMATORS, document["estimator"], "estimator")
     model = kind(**document["params"])
+    if isinstance(model, AdditiveRegressor):
+        normal = document["format"] == FIRST_FORMAT  # it knew nothing else
+        model.likelihood_ = None if normal else _likelihood(document["likelihood"])
     if not isinstance(model, AdditiveClassifier):
         return _fitted(model, document, arrays)
     model.classes_ = _labels(document["classes"])
@@ -89,6 +95,17 @@ def _labels(data: Any) -> Array:
     if type(data[0]) not in (bool, int, float, str) or data != sorted(set(data)):
         raise ValueError(f"its labels are {str(data)[:80]}")
     return np.array(data)
+
+
+def _likelihood(data: Mapping[str, Any]) -> Likelihood | None:
+    given = dict(data)
+    name = given.pop("name")
+    if name == NORMAL and not given:
+        return None
+    found: Likelihood = _built(type(_known(LIKELIHOODS, name, "likelihood")), given)
+    if isinstance(found, Student) and (found.scale <= 0.0 or found.degrees <= 2.0):
+        raise ValueError(f"its likelihood is {found}")
+    return found
 
 
 def _encoder(data: Mapping[str, Any]) -> Encoder:

@@ -49,6 +49,10 @@ class Table:
             raise TableError(f"there is no column {name!r}{hint}; the columns are {quoted(self.names)}")
         return self.names.index(name)
 
+    def rows(self, chosen: Values) -> Table:
+        """The rows at these positions, in the order given."""
+        return Table(self.names, tuple(values[chosen] for values in self.columns), self.named)
+
     def select(self, names: Sequence[str]) -> Table:
         """The named columns, in the order given."""
         return Table(tuple(names), tuple(self.column(name) for name in names), self.named)

@@ -1,0 +1,67 @@
+"""Equal rows taken as one row that counts more often, in an order that is not that of the table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from termwise.estimators.targets import Target
+from termwise.measures.base import Array
+from termwise.table import Table
+from termwise.table.table import Values
+
+# How many rows stand for weighted ones where encodings and measures are made.
+MOST_WHOLE, MOST_EACH, MANY = 1_000_000, 10, 100_000
+
+
+def merged_rows(table: Table, target: Target) -> tuple[Table, Target]:
+    """The rows that count, sorted, with equal ones merged and their weights added.
+
+    The likelihood of a row to the power of its weight is that of so many equal rows, so a fit of the merged
+    rows is that of all of them; and neither their order nor their repetition changes a bit of it. Rows with a
+    missing cell are not merged: what is missing may differ between them.
+    """
+    weight = np.ones(target.y.size) if target.weight is None else target.weight
+    kept = np.flatnonzero(weight > 0.0)
+    table, target, weight = table.rows(kept), target.rows(kept, None), weight[kept]
+    codes = np.array([_codes(column) for column in (*table.columns, *_of_target(target))])
+    order = np.lexsort((weight, *codes[::-1]))
+    differs = np.any(np.diff(codes[:, order], axis=1) != 0, axis=0)
+    differs |= _some_missing(table)[order][1:]
+    first = np.flatnonzero(np.concatenate([[True], differs]))
+    total = np.add.reduceat(weight[order], first)
+    return table.rows(order[first]), target.rows(order[first], None if np.all(total == 1.0) else total)
+
+
+def _of_target(target: Target) -> list[Array]:
+    return [target.y] if target.offset is None else [target.y, target.offset]
+
+
+def _codes(values: Values) -> Array:
+    """The position of each cell among the sorted distinct ones; missing cells come last."""
+    if values.dtype != object:
+        return np.asarray(np.unique(values, return_inverse=True)[1])
+    levels = sorted({value for value in values if value is not None})
+    position = {level: code for code, level in enumerate(levels)}
+    return np.array([position.get(value, len(levels)) for value in values])
+
+
+def _some_missing(table: Table) -> Array:
+    columns = table.columns
+    each = [np.isnan(c) if c.dtype != object else np.array([v is None for v in c]) for c in columns]
+    return np.asarray(np.any(each, axis=0))
+
+
+def repeated_rows(weight: Array | None, n_rows: int) -> Array:
+    """The positions of rows, each as often as it counts, for what takes every row once.
+
+    Whole weights are taken at their word. Others are rounded to a part of their mean, and no row is lost.
+    """
+    positions = np.arange(n_rows)
+    if weight is None:
+        return positions
+    most_whole = max(MOST_WHOLE, MOST_EACH * n_rows)
+    if np.all(weight == np.round(weight)) and np.sum(weight) <= most_whole:
+        return np.repeat(positions, weight.astype(np.intp))
+    total = max(2 * n_rows, min(MOST_EACH * n_rows, MANY))
+    each = np.maximum(1, np.rint(weight * (total / np.sum(weight))))
+    return np.repeat(positions, each.astype(np.intp))
