@@ -20,7 +20,7 @@ import pytest
 import termwise as tw
 from termwise.encode import encoded
 from termwise.errors import ClusterError, OptionError, SchemaError, TableError, TargetError
-from termwise.estimators import regressor
+from termwise.estimators import base
 from termwise.inference.source import answer
 
 pa = pytest.importorskip("pyarrow")
@@ -176,7 +176,7 @@ def dying(times: int, marks: Path) -> Callable[..., Any]:
 def test_a_worker_that_is_killed_while_rows_are_surveyed(
     path: Path, local: Any, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("termwise.estimators.dataset.answer", dying(1, tmp_path))
+    monkeypatch.setattr("termwise.estimators.known.answer", dying(1, tmp_path))
     found = model().fit_dataset(path, target="y", client=client)
     assert os.listdir(tmp_path) == ["0"]
     assert_same(found, local)
@@ -185,7 +185,7 @@ def test_a_worker_that_is_killed_while_rows_are_surveyed(
 def test_workers_that_die_again_and_again(
     path: Path, client: Any, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("termwise.estimators.dataset.answer", dying(1, tmp_path))
+    monkeypatch.setattr("termwise.estimators.known.answer", dying(1, tmp_path))
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
     with pytest.raises(ClusterError, match=r"died again and again on the same rows .*smaller row groups"):
         model().fit_dataset(path, target="y", client=client)
@@ -345,14 +345,14 @@ def test_a_dataframe_that_cannot_be_fitted(client: Any) -> None:
 def test_a_damaged_file_is_named(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is damaged after the first pass, before the workers encode its rows."""
     path = write(tmp_path / "t.parquet", a_table(3000), (2000, 1000))
-    know = regressor.know
+    know = base.know
 
     def know_and_damage(*args: Any) -> Any:
         known = know(*args)
         os.truncate(path, 20_000)
         return known
 
-    monkeypatch.setattr(regressor, "know", know_and_damage)
+    monkeypatch.setattr(base, "know", know_and_damage)
     with pytest.raises(TableError, match=r"t\.parquet', row group \d cannot be read as Parquet"):
         model().fit_dataset(path, target="y", client=client)
 

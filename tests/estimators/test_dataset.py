@@ -15,7 +15,7 @@ import termwise as tw
 from termwise.encode import encoded
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import TermwiseWarning
-from termwise.estimators import dataset as dataset_module
+from termwise.estimators import known as known_module
 from termwise.inference.result import Status
 
 pa = pytest.importorskip("pyarrow")
@@ -288,9 +288,9 @@ def test_a_column_that_a_sample_sees_only_in_part(tmp_path: Path, monkeypatch: p
     rare = with_column(with_column(table, "city", city), "late", late)
     write(tmp_path / "a.parquet", rare.slice(0, n - 3))
     write(tmp_path / "b.parquet", rare.slice(n - 3))
-    monkeypatch.setattr(dataset_module, "MOST_SAMPLED", 40)
+    monkeypatch.setattr(known_module, "MOST_SAMPLED", 40)
     monkeypatch.setattr(
-        dataset_module,
+        known_module,
         "sample_positions",
         lambda chunks, size, rng: [np.arange(size), *[np.zeros(0, dtype=int)] * (len(chunks) - 1)],
     )

@@ -25,7 +25,7 @@ from termwise.errors import (
     TargetError,
     TermwiseError,
 )
-from termwise.estimators import dataset, engine
+from termwise.estimators import engine, known
 
 pa = pytest.importorskip("pyarrow")
 ds = pytest.importorskip("pyarrow.dataset")
@@ -300,8 +300,8 @@ def test_an_interrupt_leaves_nothing_behind(good: Path) -> None:
 
 def test_limits_of_the_target_are_within_the_squares_of_floats() -> None:
     with np.errstate(all="raise"):
-        assert np.float64(dataset.LARGEST) ** 2 * 1e15 < np.inf
-        assert np.float64(dataset.SMALLEST_RANGE) ** 2 * 1e-15 > 0.0
+        assert np.float64(known.LARGEST) ** 2 * 1e15 < np.inf
+        assert np.float64(known.SMALLEST_RANGE) ** 2 * 1e-15 > 0.0
 
 
 def test_a_kernel_between_more_levels_than_the_memory_holds_is_refused(monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self, overload
 
@@ -12,11 +13,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from termwise.encode.encoder import Encoder, NumberEncoder, fit_encoder
+from termwise.encode.encoder import Encoder, fit_encoder
 from termwise.encode.scale import Standardise
-from termwise.errors import OptionError, TableError, TermError
-from termwise.estimators.columns import ColumnPlan, plan_columns
-from termwise.estimators.engine import INFERENCES, Asked, learn
+from termwise.errors import OptionError, TermError
+from termwise.estimators.columns import ColumnPlan, learned_encoder, plan_columns, require_columns
+from termwise.estimators.dataset import Given, Task, checkpoint_folder, opened
+from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory, learn
+from termwise.estimators.known import Wanted, know
 from termwise.estimators.merge import merged_rows, repeated_rows
 from termwise.estimators.options import KERNELS, one_of, whole_number
 from termwise.estimators.ranked import Ranked, ranked_terms, variance_between
@@ -30,6 +33,7 @@ from termwise.inference.inducing import CHOICES
 from termwise.inference.model import Model
 from termwise.inference.orders import Orders
 from termwise.inference.progress import monitor_for
+from termwise.inference.workers import LocalWorkers
 from termwise.kernels.additive import Subset
 from termwise.measures.base import Array
 from termwise.table import Schema, Table, open_dataset, read_table
@@ -98,6 +102,22 @@ class AdditiveModel(BaseEstimator):
 
     def _asked(self) -> Asked:
         return Asked(self.inference, self.n_inducing, self.inducing, self.n_restarts, self.n_jobs)
+
+    @contextmanager
+    def _known(self, given: Given, wanted: Wanted, *, sites: bool) -> Iterator[Task]:
+        """Look at all rows of a data set once, and say which engine is to learn from them."""
+        folder = checkpoint_folder(given.checkpoint, given.resume)
+        with opened(given.data, given.client, given.executor) as source:
+            n_rows = sum(chunk.n_rows for chunk in source.about)
+            local = isinstance(source.workers, LocalWorkers)
+            engine = self._asked().engine(n_rows, sites=sites, local=local, kept=folder is not None)
+            if engine != "exact":
+                options = self._asked().sparse_options(n_rows, source.workers)
+                check_sparse_memory(options, n_rows, len(source.about[0].names))
+            rng = np.random.default_rng(seed_of(self.random_state))
+            # The exact engine takes so few rows that the sample has all of them.
+            known = know(source, wanted, self.categorical, rng)
+            yield Task(source, known, engine, folder, rng)
 
     def _check_options(self) -> None:
         one_of("kernel", self.kernel, tuple(KERNELS))
@@ -279,24 +299,6 @@ def keep_arguments(model: AdditiveModel, arguments: dict[str, Any]) -> None:
     for name, value in arguments.items():
         if name != "self":
             setattr(model, name, value)
-
-
-def learned_encoder(encoder: Encoder, found: Fit) -> Encoder:
-    """The encoder with what the evidence has taught about each column behind it."""
-    parts = found.model.by_column(found.theta)
-    columns = [
-        column.followed_by(trained.steps(theta)) if isinstance(column, NumberEncoder) else column
-        for column, trained, theta in zip(encoder.columns, found.model.columns, parts, strict=True)
-    ]
-    return replace(encoder, columns=tuple(columns))
-
-
-def require_columns(encoder: Encoder) -> None:
-    """Refuse a table in which nothing varies."""
-    if not encoder.columns:
-        raise TableError(
-            "no column varies, so none can explain the target; add columns with more than one value"
-        )
 
 
 def _schema(table: Table, categorical: Any) -> Schema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any, Self, overload
 
@@ -12,14 +13,19 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from termwise.encode.encoder import Encoder
 from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TermError
 from termwise.estimators.base import LEADING, AdditiveModel, frame_like
-from termwise.estimators.labels import classes_of, codes_of, listed, weights_of
+from termwise.estimators.columns import ColumnChoice
+from termwise.estimators.dataset import Given, learn_dataset
+from termwise.estimators.known import Wanted
+from termwise.estimators.labels import classes_of, codes_of, label_column, listed, weights_of
 from termwise.estimators.options import one_of
 from termwise.estimators.targets import Target
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.probability import ChangeInProbability
+from termwise.inference.fit import Fit
 from termwise.inference.result import FitResult, Status
 from termwise.likelihoods import Logit, Probit
 from termwise.measures.base import Array
@@ -67,7 +73,47 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
             self._keep_each(each, classes)
             return self
         encoder, found = self._learn(table, Target(codes.astype(float), LINKS[self.link], weight))
+        return self._keep_one(encoder, self.columns_, found, classes)
+
+    def fit_dataset(
+        self,
+        data: Any,
+        *,
+        target: str,
+        client: Any = None,
+        executor: Executor | None = None,
+        checkpoint: Any = None,
+        resume: Any = None,
+    ) -> Self:
+        """Learn labels from data that need not fit in memory: texts, truth values or whole numbers.
+
+        Arguments as those of `AdditiveRegressor.fit_dataset`. With more than two labels every one of them has
+        checkpoints in a folder of its own.
+        """
+        self._check_options()
+        given = Given(data, client, executor, checkpoint, resume)
+        with self._known(given, Wanted(target, labels=True), sites=True) as task:
+            if task.engine == "exact":
+                return self.fit(task.known.sample, np.array(task.known.targets.columns[0].tolist()))
+            column, classes = label_column(self.class_weight, task.known)
+            if classes.size == 2:
+                return self._keep_one(*learn_dataset(self, task, column, LINKS[self.link]), classes)
+            each = []
+            for code, rng in enumerate(task.rng.spawn(classes.size)):
+                folder = None if task.folder is None else task.folder / f"label-{code}"
+                if folder is not None:
+                    folder.mkdir(exist_ok=True)
+                one, part = clone(self), replace(task, folder=folder, rng=rng)
+                learned = learn_dataset(one, part, replace(column, chosen=code), LINKS[self.link])
+                each.append(one._keep_one(*learned, np.array([False, True])))
+            self._keep_each(each, classes)
+        return self
+
+    def _keep_one(
+        self, encoder: Encoder, choices: tuple[ColumnChoice, ...], found: Fit, classes: Array
+    ) -> Self:
         self._keep(found, encoder, Standardise(0.0, 1.0))
+        self.columns_ = choices
         self.noise_, self.classes_ = Noise.normal(LATENT_NOISE[self.link]), classes
         self.__dict__.pop("estimators_", None)  # of an earlier fit to more labels
         return self

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from termwise.encode.encoder import Encoder, LevelEncoder
+from termwise.encode.encoder import Encoder, LevelEncoder, NumberEncoder
+from termwise.errors import TableError
 from termwise.inference.columns import FixedColumn, TrainableColumn, WarpedColumn
+from termwise.inference.fit import Fit
 from termwise.inference.levels import LevelColumn
 from termwise.kernels.column import Stationary
 from termwise.measures.base import Array
@@ -38,6 +40,24 @@ class ColumnPlan:
     constrained: bool
     learned: bool
     normalise: bool
+
+
+def learned_encoder(encoder: Encoder, found: Fit) -> Encoder:
+    """The encoder with what the evidence has taught about each column behind it."""
+    parts = found.model.by_column(found.theta)
+    columns = [
+        column.followed_by(trained.steps(theta)) if isinstance(column, NumberEncoder) else column
+        for column, trained, theta in zip(encoder.columns, found.model.columns, parts, strict=True)
+    ]
+    return replace(encoder, columns=tuple(columns))
+
+
+def require_columns(encoder: Encoder) -> None:
+    """Refuse a table in which nothing varies."""
+    if not encoder.columns:
+        raise TableError(
+            "no column varies, so none can explain the target; add columns with more than one value"
+        )
 
 
 def plan_columns(

@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
+import hashlib
+import os
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from termwise.distributed.cluster import cluster_errors, cluster_workers, executor_errors
 from termwise.distributed.frames import is_dask, partitions
 from termwise.distributed.source import ClusterSource
-from termwise.encode.encoder import MOST_SINGLE_LEVELS, Encoder, fit_encoder
-from termwise.encode.scale import Standardise
-from termwise.encode.target import NumberTarget
-from termwise.errors import OptionError, TableError, TargetError, TermwiseWarning
-from termwise.inference.blocks import ArrayChunk
-from termwise.inference.coarse import MOST_SAMPLED, Data
-from termwise.inference.source import FileSource, Packed, Question, Source, answer
+from termwise.encode.encoder import Encoder
+from termwise.encode.target import TargetColumn
+from termwise.errors import OptionError
+from termwise.estimators.columns import ColumnChoice, learned_encoder, plan_columns, require_columns
+from termwise.estimators.engine import check_level_memory
+from termwise.estimators.known import Known
+from termwise.estimators.targets import Target
+from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder
+from termwise.inference.coarse import Data, fit_sparse
+from termwise.inference.fit import Fit
+from termwise.inference.model import Model
+from termwise.inference.progress import monitor_for
+from termwise.inference.source import FileSource, Packed, Source
+from termwise.inference.stochastic import fit_stochastic
 from termwise.inference.workers import ExecutorWorkers, LocalWorkers, Workers
+from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
-from termwise.table import (
-    Schema,
-    Survey,
-    Table,
-    Values,
-    open_dataset,
-    sample_positions,
-    stacked,
-    surveyed_schema,
-)
-from termwise.table.infer import discrete_names
-from termwise.table.survey import TargetSurvey
-from termwise.table.target import feature_names
+from termwise.table import open_dataset
 
-SMALLEST_RANGE, LARGEST = 1e-140, 1e140  # of a target: the sums of their squares are still numbers
+if TYPE_CHECKING:
+    from termwise.estimators.base import AdditiveModel
+
+IRRELEVANT = ("progress", "n_jobs")  # options that change no bit of a fit
 
 
 @contextmanager
@@ -83,117 +82,75 @@ def _source(data: Any, client: Any, workers: Workers) -> Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What one pass over the rows has found: a schema, the scale of the target, and a random sample.
+class Given:
+    """What a user gives to learn from, who is to work on it, and the folders of checkpoints."""
 
-    The sample is in the order of the rows; `shuffled` has its positions in random order.
+    data: Any
+    client: Any = None
+    executor: Executor | None = None
+    checkpoint: Any = None
+    resume: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A data set that is to be learned from: where its rows are, what is known of them, and how to go about.
+
+    `folder` is where checkpoints are, and are to be.
     """
 
-    survey: Survey
-    schema: Schema
-    scale: Standardise
-    sample: Table
-    sample_target: Array
-    shuffled: Values
-
-    def encoder(self, *, flow: bool, unknown: str) -> tuple[Encoder, Array, Array]:
-        """An encoder by the sample, and the rows it was made by with their standardised target.
-
-        Where the sample lacks an extreme or a level they have a row more for it.
-        """
-        schema = _without_identifiers(self.schema, self.survey)
-        rows = self.sample.select(schema.names)
-        unseen = _unseen_values(schema, self.survey, rows)
-        rows = rows if unseen is None else stacked([rows, unseen])
-        encoder = fit_encoder(schema, rows, flow=flow, unknown=unknown)
-        more = rows.n_rows - self.sample.n_rows
-        y = self.scale.forward(self.sample_target)
-        return encoder, encoder.transform(rows), np.concatenate([y, np.zeros(more)])
-
-    def data(self, source: Source, encoder: Encoder, target: str) -> Data:
-        """All rows, encoded when they are read, and the encoded sample."""
-        chunks = source.encoded(encoder, NumberTarget(target, self.scale))
-        X = encoder.transform(self.sample)[self.shuffled]
-        y = self.scale.forward(self.sample_target)[self.shuffled]
-        return Data(chunks, self.survey.n_rows, ArrayChunk(X, y))
+    source: Source
+    known: Known
+    engine: str
+    folder: Path | None
+    rng: np.random.Generator
 
 
-def know(source: Source, target: str, categorical: Any, rng: np.random.Generator) -> Known:
-    """Look at all rows once."""
-    names = feature_names(source.about[0].names, target)
-    question = Question(target, discrete_names(names, categorical))
-    looks = source.looks(sample_positions(source.about, MOST_SAMPLED, rng))
-    found = list(source.workers.map(answer, looks, question))
-    scale = _scale([one.target for one, _, _ in found], target)
-    survey = reduce(add, (one for one, _, _ in found))
-    schema = surveyed_schema(survey, categorical)
-    sample = schema.check(stacked([table for _, table, _ in found if table is not None]))
-    sample_target = np.concatenate([y for _, _, y in found])
-    return Known(survey, schema, scale, sample, sample_target, rng.permutation(sample.n_rows))
+def checkpoint_folder(checkpoint: Any, resume: Any) -> Path | None:
+    """The folder that a fit writes checkpoints to, an old one if it is to go on from there."""
+    for name, given in (("checkpoint", checkpoint), ("resume", resume)):
+        if given is not None and not isinstance(given, (str, os.PathLike)):
+            raise OptionError(f"{name} is {given!r}; give the path of a folder")
+    if resume is None:
+        return None if checkpoint is None else new_folder(checkpoint)
+    if checkpoint is not None and Path(checkpoint).absolute() != Path(resume).absolute():
+        raise OptionError("checkpoint and resume are different folders; a fit that goes on writes to resume")
+    return old_folder(resume)
 
 
-def _scale(parts: Sequence[TargetSurvey], target: str) -> Standardise:
-    least, largest = min(part.least for part in parts), max(part.largest for part in parts)
-    if least == largest:
-        raise TargetError(
-            f"the target {target!r} is {least:g} in every row; there is nothing to explain: "
-            "check that the right column is the target"
-        )
-    if largest - least < SMALLEST_RANGE or max(largest, -least) > LARGEST:
-        raise TargetError(
-            f"the target {target!r} goes from {least:g} to {largest:g}, and squares of that are out of the "
-            "range of numbers; give it in other units"
-        )
-    whole = reduce(add, parts)
-    return Standardise(whole.mean, float(np.sqrt(whole.variance)))
+def learn_dataset(
+    model: AdditiveModel, task: Task, column: TargetColumn, likelihood: Likelihood | None
+) -> tuple[Encoder, tuple[ColumnChoice, ...], Fit]:
+    """Learn one function from all rows; also what was chosen for each column, and the learned encoding."""
+    source, known = task.source, task.known
+    n_rows = known.survey.n_rows
+    options = model._asked().sparse_options(n_rows, source.workers)
+    encoder, X = known.encoder(flow=model._uses_flow(), unknown=model.unknown)
+    require_columns(encoder)
+    sample = known.encoded_sample(X, column)
+    hint = Target(sample.y, likelihood, sample.weight, sample.offset).hint
+    more = len(X) - hint.size  # rows for what the sample lacks
+    hint = np.concatenate([hint, np.full(more, np.mean(hint))])
+    columns, choices = plan_columns(encoder, X, hint, model._plan(encoder))
+    additive = Model(columns, model._orders(len(columns)), likelihood)
+    check_level_memory(additive, options.threads)
+    data = Data(source.encoded(encoder, column), n_rows, sample.rows(known.shuffled))
+    monitor = monitor_for(model.progress)
+    if task.engine == "sparse":
+        found = fit_sparse(additive, data, options, task.rng, monitor)
+    else:
+        checkpoints = None
+        if task.folder is not None:
+            checkpoints = Checkpoints(task.folder, fingerprint(model, known, column, data))
+        found = fit_stochastic(additive, data, options, task.rng, monitor, checkpoints)
+    return learned_encoder(encoder, found), choices, found
 
 
-def _without_identifiers(schema: Schema, survey: Survey) -> Schema:
-    """Leave out columns that have a new level in every row, of which nothing can be learned."""
-    single = {column.name for column in survey.columns if column.has_single_levels}
-    kept = []
-    for column in schema.columns:
-        if column.is_discrete and column.name in single and len(column.levels) > MOST_SINGLE_LEVELS:
-            warnings.warn(
-                f"column {column.name!r} has a new level in every row, like an identifier, and is left out; "
-                "leave it out of the data set, or make it a number if it is one",
-                TermwiseWarning,
-                stacklevel=2,
-            )
-        else:
-            kept.append(column)
-    if not kept:
-        raise TableError(
-            "every column has a new level in every row, so none can explain the target; add columns in which "
-            "values come back"
-        )
-    return replace(schema, columns=tuple(kept))
-
-
-def _unseen_values(schema: Schema, survey: Survey, sample: Table) -> Table | None:
-    """A table of the levels and the ends of ranges that the sample lacks; other cells are missing."""
-    by_name = {column.name: column for column in survey.columns}
-    columns: dict[str, Any] = {}
-    for column in schema.columns:
-        numbers = by_name[column.name].numbers
-        if column.is_discrete:
-            seen = set(sample.column(column.name).tolist())
-            columns[column.name] = [level for level in column.levels if level not in seen]
-        else:
-            known = numbers is not None and np.isfinite(numbers.least)
-            ends = [numbers.least, numbers.largest] if known and numbers is not None else []
-            columns[column.name] = [end for end in ends if end not in sample.column(column.name)]
-    length = max(map(len, columns.values()), default=0)
-    if length == 0:
-        return None
-    return Table(
-        schema.names, tuple(_padded(column, columns[column.name], length) for column in schema.columns)
-    )
-
-
-def _padded(column: Any, values: list[Any], length: int) -> Any:
-    if not column.is_discrete:
-        return np.array([*values, *[np.nan] * (length - len(values))])
-    cells = np.empty(length, dtype=object)
-    cells[: len(values)] = values
-    return cells
+def fingerprint(model: AdditiveModel, known: Known, column: TargetColumn, data: Data) -> Array:
+    """Tells a fit from fits of other data or with other options."""
+    options = {name: value for name, value in model.get_params().items() if name not in IRRELEVANT}
+    told = repr((type(model).__name__, sorted(options.items()), column, known.schema.names, data.n_rows))
+    digest = hashlib.sha256(told.encode())
+    for part in (data.sample.X, data.sample.y):
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return np.frombuffer(digest.digest(), dtype=np.uint8).copy()

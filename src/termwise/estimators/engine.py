@@ -15,12 +15,15 @@ from termwise.inference.kept import KEPT_BYTES
 from termwise.inference.levels import LevelColumn
 from termwise.inference.model import Model
 from termwise.inference.progress import Monitor
+from termwise.inference.stochastic import fit_stochastic
 from termwise.inference.workers import LocalWorkers, Workers
 from termwise.kernels.fused.run import cores
 
 EXACT_ROWS = 2000  # up to this many the exact engine is as fast as a sparse one that predicts as well
+SITE_ROWS = 1000  # the same where every evaluation moves sites until they rest
+STOCHASTIC_ROWS = 200_000  # beyond, minibatches find sites sooner than looks at all rows
 MOST_ROWS = 20_000
-INFERENCES = ("auto", "exact", "sparse")
+INFERENCES = ("auto", "exact", "sparse", "stochastic")
 LEAST_INDUCING, MOST_INDUCING = 256, 512
 LEVEL_TABLES = 8  # of a column of levels: its kernel, the steps to it, and their gradients
 GIGABYTE = 1e9
@@ -36,21 +39,39 @@ class Asked:
     n_starts: int
     n_jobs: int | None
 
-    def engine(self, n_rows: int) -> str:
-        """The engine for so many rows, as asked or by their number; an error if it cannot take them."""
+    def engine(self, n_rows: int, *, sites: bool, local: bool = True, kept: bool = False) -> str:
+        """The engine for so many rows, as asked or by their number; an error if it cannot take them.
+
+        `sites` says that the likelihood is not normal, `local` that this process does all the work, `kept`
+        that there are to be checkpoints.
+        """
         if self.inference == "exact" and self.n_inducing is not None:
             raise OptionError(
                 f"n_inducing is {self.n_inducing} and inference is 'exact', which has no inducing rows; "
                 "leave one of them out"
             )
-        by_rows = "exact" if n_rows <= EXACT_ROWS and self.n_inducing is None else "sparse"
-        chosen = by_rows if self.inference == "auto" else self.inference
+        chosen = self._by_rows(n_rows, sites, local, kept) if self.inference == "auto" else self.inference
+        if kept and chosen != "stochastic":
+            raise OptionError(
+                f"checkpoints are asked for and inference is {self.inference!r}, which writes none; use "
+                "inference='stochastic', or leave checkpoint and resume out"
+            )
+        if chosen == "stochastic" and not local:
+            raise OptionError(
+                "inference='stochastic' works in this process alone; leave client and executor out, or use "
+                "inference='sparse'"
+            )
         if chosen == "exact" and n_rows > MOST_ROWS:
             raise TableError(
                 f"the table has {n_rows} rows; exact inference takes {MOST_ROWS} at most: "
                 "use inference='sparse'"
             )
         return chosen
+
+    def _by_rows(self, n_rows: int, sites: bool, local: bool, kept: bool) -> str:
+        if kept or (sites and local and n_rows > STOCHASTIC_ROWS):
+            return "stochastic"
+        return "exact" if n_rows <= (SITE_ROWS if sites else EXACT_ROWS) and not self.n_inducing else "sparse"
 
     @property
     def threads(self) -> int:
@@ -70,12 +91,14 @@ def learn(
 ) -> Fit:
     """Fit a table in memory by the engine that is asked for or that suits its rows."""
     check_level_memory(model, asked.threads)
-    if asked.engine(rows.y.size) == "exact":
+    engine = asked.engine(rows.y.size, sites=model.likelihood is not None)
+    if engine == "exact":
         _check_exact_memory(rows.y.size)
         return fit_exact(model, rows, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
     options = asked.sparse_options(rows.y.size)
     check_sparse_memory(options, *rows.X.shape)
-    return fit_sparse(model, Data.in_memory(rows, rng, options.n_inducing), options, rng, monitor)
+    by = fit_sparse if engine == "sparse" else fit_stochastic
+    return by(model, Data.in_memory(rows, rng, options.n_inducing), options, rng, monitor)
 
 
 def _check_exact_memory(n: int) -> None:

@@ -9,10 +9,14 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import type_of_target
 
+from termwise.encode.target import LabelTarget
 from termwise.errors import OptionError, TargetError
+from termwise.estimators.known import Known
 from termwise.estimators.options import one_column
 from termwise.measures.base import Array
+from termwise.table.survey import LabelSurvey
 
+MOST_LABELS = 100  # of a data set: each costs a fit
 SHOWN = 10  # labels that a message lists
 
 
@@ -67,6 +71,27 @@ def label_array(y: Any, n_rows: int) -> Array:
     if labels.dtype == object and kinds != ["text"]:
         return np.array(cells)  # truth values and numbers have arrays of their own, which sort faster
     return labels
+
+
+def label_column(class_weight: Any, known: Known) -> tuple[LabelTarget, Array]:
+    """How the labels of a data set are read, and the labels in order."""
+    about = known.survey.target
+    assert isinstance(about, LabelSurvey), "a classifier asks for labels"
+    if len(about.counts) > MOST_LABELS:
+        raise TargetError(
+            f"the target {known.wanted.target!r} has {len(about.counts)} different labels, more than "
+            f"{MOST_LABELS}; use a regressor if they are numbers, or put rare labels together"
+        )
+    classes, codes = classes_of(list(about.counts), len(about.counts))
+    counts = np.array(list(about.counts.values()))[np.argsort(codes)]
+    weights = None
+    if class_weight is not None:
+        # Labels as often as they occur, but without all their rows.
+        weight = weights_of(class_weight, classes, np.arange(classes.size), None)
+        if class_weight == "balanced":
+            weight = known.survey.n_rows / (classes.size * counts)
+        weights = None if weight is None else tuple(weight.tolist())
+    return LabelTarget(known.wanted.target, tuple(classes.tolist()), weights=weights), classes
 
 
 def listed(classes: Array) -> str:

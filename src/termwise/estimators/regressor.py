@@ -9,11 +9,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from termwise.errors import OptionError
-from termwise.estimators.base import AdditiveModel, learned_encoder, require_columns, seed_of
-from termwise.estimators.columns import plan_columns
-from termwise.estimators.dataset import know, opened
-from termwise.estimators.engine import check_level_memory, check_sparse_memory
+from termwise.estimators.base import AdditiveModel
+from termwise.estimators.dataset import Given, learn_dataset
+from termwise.estimators.known import Wanted
 from termwise.estimators.options import finite_target, one_of
 from termwise.estimators.targets import (
     LIKELIHOODS,
@@ -23,11 +21,8 @@ from termwise.estimators.targets import (
     latent_noise,
     prepared_target,
     refuse_exposure,
+    target_column,
 )
-from termwise.inference.coarse import fit_sparse
-from termwise.inference.model import Model
-from termwise.inference.progress import monitor_for
-from termwise.inference.source import Source
 from termwise.likelihoods import Poisson, Student
 from termwise.measures.base import Array
 from termwise.table import read_table
@@ -66,47 +61,46 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         return self
 
     def fit_dataset(
-        self, data: Any, *, target: str, client: Any = None, executor: Executor | None = None
+        self,
+        data: Any,
+        *,
+        target: str,
+        exposure: str | None = None,
+        client: Any = None,
+        executor: Executor | None = None,
+        checkpoint: Any = None,
+        resume: Any = None,
     ) -> Self:
         """Learn from data that need not fit in memory, or from the memory of a cluster.
 
         data is the path of a Parquet file or folder, a pattern such as "data/*.parquet", a list of these, a
         `pyarrow.dataset.Dataset`, or with client a Dask dataframe. Rows are read by row groups: once
-        to see levels and ranges, then whenever the sparse engine needs them. Encodings and measures come from
-        a random sample of 256,000 rows. A data set small enough for the exact engine is read whole.
+        to see levels and ranges, then whenever the engine needs them. Encodings and measures come from a
+        random sample of 256,000 rows. A data set small enough for the exact engine is read whole. With
+        `likelihood="poisson"` exposure may name the column that has it.
 
         client is a `dask.distributed.Client` whose workers can read the files; executor any
         `concurrent.futures.Executor`. Without them the cores of this machine do the work. All give the same
         model.
+
+        checkpoint is a folder to which the stochastic engine writes what it has come to, every so often.
+        After a fit was killed, the same call with resume= in its place goes on from there.
         """
         self._check_options()
-        if self.likelihood != NORMAL:
-            raise OptionError(f"fit_dataset has no likelihood {self.likelihood!r} yet; use fit, or 'normal'")
-        with opened(data, client, executor) as source:
-            n_rows = sum(chunk.n_rows for chunk in source.about)
-            if self._asked().engine(n_rows) == "exact":
-                return self._fit_whole(source, target)
-            rng = np.random.default_rng(seed_of(self.random_state))
-            options = self._asked().sparse_options(n_rows, source.workers)
-            check_sparse_memory(options, n_rows, len(source.about[0].names))
-            known = know(source, target, self.categorical, rng)
-            encoder, rows, y = known.encoder(flow=self._uses_flow(), unknown=self.unknown)
-            require_columns(encoder)
-            columns, choices = plan_columns(encoder, rows, y, self._plan(encoder))
-            model = Model(columns, self._orders(len(columns)))
-            check_level_memory(model, options.threads)
-            found = fit_sparse(
-                model, known.data(source, encoder, target), options, rng, monitor_for(self.progress)
-            )
-        self._keep(found, learned_encoder(encoder, found), known.scale)
-        self.columns_, self.likelihood_ = choices, None
+        refuse_exposure(self.likelihood, exposure)
+        wanted, given = Wanted(target, exposure=exposure), Given(data, client, executor, checkpoint, resume)
+        with self._known(given, wanted, sites=self.likelihood != NORMAL) as task:
+            columns = task.known.targets.columns
+            if task.engine == "exact":
+                return self.fit(task.known.sample, columns[0], exposure=columns[1] if exposure else None)
+            column, scale = target_column(self.likelihood, task.known)
+            likelihood = LIKELIHOODS.get(self.likelihood)
+            encoder, self.columns_, found = learn_dataset(self, task, column, likelihood)
+        self._keep(found, encoder, scale)
+        self.likelihood_ = found.likelihood
+        if self.likelihood_ is not None:
+            self.noise_ = latent_noise(self.likelihood_, columns[0])
         return self
-
-    def _fit_whole(self, source: Source, target: str) -> Self:
-        """Read all rows and fit them in memory."""
-        # So few rows that the sample has all of them, whatever the seed.
-        known = know(source, target, self.categorical, np.random.default_rng(0))
-        return self.fit(known.sample, known.sample_target)
 
     def predict(self, X: Any, *, return_std: bool = False, exposure: Any = None) -> Any:
         """The mean for each row, and with return_std the standard deviation of a new observation there.

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from termwise.encode.scale import Standardise
+from termwise.encode.target import CountTarget, NumberTarget, TargetColumn
 from termwise.errors import OptionError, TargetError
+from termwise.estimators.known import Known
 from termwise.estimators.options import checked_target, finite_target
 from termwise.likelihoods import Likelihood, Poisson, Student
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
+from termwise.table.survey import TargetSurvey
 
 # Normal noise has an engine of its own, so it is no likelihood here.
 LIKELIHOODS: dict[str, Likelihood] = {"poisson": Poisson(), "student": Student()}
@@ -71,6 +74,24 @@ def prepared_target(name: str, y: Any, exposure: Any, n_rows: int) -> tuple[Targ
     # About the mean rate the latent function is about zero, however rare or many the events are.
     log_rate = float(np.log(np.sum(counts)) - np.log(np.sum(exposures)))
     return Target(counts, LIKELIHOODS[name], None, np.log(exposures) + log_rate), Standardise(log_rate, 1.0)
+
+
+def target_column(name: str, known: Known) -> tuple[TargetColumn, Standardise]:
+    """The same of a data set, by the survey of its target and a sample."""
+    about, wanted, sample = known.survey.target, known.wanted, known.targets.columns
+    assert isinstance(about, TargetSurvey), "a regressor asks for numbers"
+    ends = np.array([about.least, about.largest])
+    if name == NORMAL:
+        return NumberTarget(wanted.target, known.scale), known.scale
+    if name == "student":
+        scale = Standardise.by_quartiles(sample[0])
+        _within_reach(scale.forward(ends))
+        return NumberTarget(wanted.target, scale), scale
+    checked_counts(ends, ends.size)
+    # The sample tells what the exposure is on average, and all rows what the count is.
+    exposure = 1.0 if wanted.exposure is None else float(np.mean(sample[1]))
+    log_rate = float(np.log(about.mean / exposure))
+    return CountTarget(wanted.target, log_rate, wanted.exposure), Standardise(log_rate, 1.0)
 
 
 def _within_reach(standardised: Array) -> Array:

@@ -55,9 +55,10 @@ class Look:
 
 @dataclass(frozen=True)
 class Question:
-    """What a survey is to know: the target, and the columns of numbers whose levels are counted."""
+    """What a survey is to know: the target, perhaps labels, and the numbers whose levels are counted."""
 
     target: str
+    labels: bool
     discrete: frozenset[str]
 
 
@@ -65,7 +66,9 @@ def answer(look: Look, question: Question, threads: int = 1) -> tuple[Survey, Ta
     """The survey of some rows, and the sample."""
     chunk = look.chunk.chunk if isinstance(look.chunk, Packed) else look.chunk
     with np.errstate(over="ignore"):  # a target whose squares are too large is refused when all is known
-        return survey_chunk(chunk, question.target, rows=look.positions, discrete=question.discrete)
+        return survey_chunk(
+            chunk, question.target, rows=look.positions, discrete=question.discrete, labels=question.labels
+        )
 
 
 class Source(Protocol):
@@ -111,7 +114,8 @@ class FileSource:
         return [Look(chunk, rows) for chunk, rows in zip(self._chunks, positions, strict=True)]
 
     def encoded(self, encoder: Encoder, target: TargetColumn) -> Sequence[EncodedChunk]:
-        """References, read and encoded by whoever works on them."""
+        """References, read and encoded by whoever works on them; what was encoded before is let go."""
+        forget(self.name)
         return [
             EncodedChunk(chunk, encoder, target, (self.name, number))
             for number, chunk in enumerate(self._chunks)

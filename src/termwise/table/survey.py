@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
@@ -122,12 +123,22 @@ class TargetSurvey:
 
 
 @dataclass(frozen=True)
+class LabelSurvey:
+    """The labels of a target, and how often each occurs."""
+
+    counts: Mapping[Level, int]
+
+    def __add__(self, other: LabelSurvey) -> LabelSurvey:
+        return LabelSurvey(_added(self.counts, other.counts))
+
+
+@dataclass(frozen=True)
 class Survey:
     """What one pass over some rows learns; that of more rows is the sum."""
 
     n_rows: int
     columns: tuple[ColumnSurvey, ...]
-    target: TargetSurvey
+    target: TargetSurvey | LabelSurvey
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -137,7 +148,12 @@ class Survey:
     def __add__(self, other: Survey) -> Survey:
         assert self.names == other.names, (self.names, other.names)
         columns = tuple(one + two for one, two in zip(self.columns, other.columns, strict=True))
-        return Survey(self.n_rows + other.n_rows, columns, self.target + other.target)
+        target: TargetSurvey | LabelSurvey = self.target + other.target  # type: ignore[operator]
+        return Survey(self.n_rows + other.n_rows, columns, target)
+
+    def without(self, name: str) -> Survey:
+        """The same without one column."""
+        return replace(self, columns=tuple(column for column in self.columns if column.name != name))
 
 
 def survey_chunk(
@@ -146,16 +162,17 @@ def survey_chunk(
     *,
     rows: Sequence[int] | Values = (),
     discrete: Sequence[str] | frozenset[str] = (),
+    labels: bool = False,
 ) -> tuple[Survey, Table | None, Values]:
     """Survey a chunk; with it come some of its rows, as a table of features and the values of the target.
 
     ``rows`` are positions in the chunk; without any the table is None. ``discrete`` names the columns of
-    numbers whose levels are counted, see `discrete_names`.
+    numbers whose levels are counted, see `discrete_names`. With ``labels`` the target is not numbers.
     """
     features = feature_names(chunk.names, target)
     contents = dict(zip(chunk.names, chunk.contents, strict=True))
     cells = chunk.cells(chunk.names)
-    y = _target_values(chunk, target, cells[target])
+    y = (_target_labels if labels else _target_values)(chunk, target, cells[target])
     for name in features:
         _refuse_infinite(chunk, name, cells[name])
     columns = tuple(_survey_column(name, contents[name], cells[name], name in discrete) for name in features)
@@ -163,7 +180,8 @@ def survey_chunk(
     sample = None
     if positions.size:
         sample = Table(features, tuple(_values_at(cells[name], positions) for name in features))
-    return Survey(chunk.n_rows, columns, TargetSurvey.of(y)), sample, y[positions]
+    about = LabelSurvey(Counter(y.tolist())) if labels else TargetSurvey.of(y)
+    return Survey(chunk.n_rows, columns, about), sample, y[positions]
 
 
 def stacked(tables: Sequence[Table]) -> Table:
@@ -328,6 +346,28 @@ def _target_values(chunk: Chunk, name: str, cells: Cells) -> Values:
             "rows here), expected a finite number in each row; write the files without those rows"
         )
     return y
+
+
+def _target_labels(chunk: Chunk, name: str, cells: Cells) -> Values:
+    """The target as labels: texts, truth values, or whole numbers."""
+    if isinstance(cells, Codes):
+        missing, values = cells.positions == len(cells.levels), cells.values()
+    else:
+        missing, values = np.isnan(cells), object_array(cells.tolist())
+        broken = np.flatnonzero(~missing & (cells != np.round(cells)))
+        if broken.size:
+            raise TargetError(
+                f"{chunk.name}: the target {name!r} is {cells[broken[0]]:g} in row {broken[0]} (counting "
+                "from 0), which is a number and no label; use a regressor, or write labels as texts"
+            )
+        if np.all(np.isfinite(cells)):
+            values = object_array([int(value) for value in cells.tolist()])
+    if np.any(missing):
+        raise TargetError(
+            f"{chunk.name}: the label {name!r} is missing in row {int(np.argmax(missing))} (counting from 0; "
+            f"{int(np.sum(missing))} such rows here); write the files without those rows"
+        )
+    return values
 
 
 def _target_numbers(chunk: Chunk, name: str, cells: Codes) -> Values:
