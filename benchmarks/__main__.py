@@ -23,6 +23,8 @@ BENCHMARKS = {
     "sparse": "one value and gradient of many rows beside BLAS, and the peak memory of a million",
     "large": "the defaults on ten larger tables, beside the OAK paper",
     "airline": "two million flights, beside LightGBM",
+    "churn": "which customers leave, beside EBM, LightGBM and the OAK paper",
+    "late": "which of two million flights are late, from minibatches, beside LightGBM",
     "pumadyn": "how few terms and inducing rows the robot arm needs",
     "papers": "the tables of the papers: classification of the additive GP paper (tables 4 and 5)",
 }

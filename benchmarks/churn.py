@@ -1,0 +1,110 @@
+"""Which customers of a bank leave: five stratified folds beside EBM, LightGBM and the OAK paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+
+from benchmarks.data import Whole, read
+from benchmarks.figures import Figure
+from benchmarks.timing import seconds
+from termwise import OAKClassifier
+
+FOLDS = 5
+PAPER_AUC = 0.856  # OAK section 5.3
+BEHIND, LOST = 0.003, 0.003  # at most: behind EBM, and by pruning
+MOST_TERMS, MOST_SECONDS = 8, 60.0
+SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold: the score of the whole model and of the pruned one, and what leads."""
+
+    auc: float
+    pruned: float
+    kept: int
+    seconds: float
+    shares: Mapping[str, float]
+
+
+def run(quick: bool = False) -> Iterator[Figure]:
+    """All folds of our model and of the peers that are installed; quick with one fold."""
+    whole = read("churn")
+    y = (whole.y == np.max(whole.y)).astype(int)
+    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(y, y))[: 1 if quick else FOLDS]
+    found = [ours(whole, y, train, test) for train, test in folds]
+    auc = float(np.mean([fold.auc for fold in found]))
+    yield Figure("OAK, order 2: AUC", auc, at_least=PAPER_AUC)
+    pruned = float(np.mean([fold.pruned for fold in found]))
+    yield Figure(f"  AUC with the {MOST_TERMS} leading terms", pruned, at_least=auc - LOST)
+    yield Figure("  terms kept, the most of all folds", max(fold.kept for fold in found), at_most=MOST_TERMS)
+    yield Figure("  seconds of the longest fit", max(f.seconds for f in found), "s", at_most=MOST_SECONDS)
+    for name, share in leading([fold.shares for fold in found]):
+        yield Figure(f"  share of {name}", share)
+    for name, fit in peers().items():
+        try:
+            theirs = float(np.mean([fit(whole, y, train, test) for train, test in folds]))
+        except ImportError as error:
+            print(f"  {name} is not compared: {error}; install it with: pip install termwise[bench]")
+            continue
+        yield Figure(f"{name}: AUC", theirs)
+        if name == "EBM":
+            yield Figure("  OAK's AUC above it", auc - theirs, at_least=-BEHIND)
+
+
+def ours(whole: Whole, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> Fold:
+    """Our model with its defaults."""
+    X, X_test = ({name: x[rows] for name, x in whole.X.items()} for rows in (train, test))
+    model = OAKClassifier(max_order=2, categorical=whole.categorical)
+    time = seconds(lambda: model.fit(X, y[train]))
+    shares = model.sobol_["share"]
+    pruned = model.prune(float(shares[min(MOST_TERMS, shares.size) - 1]))
+    scores = [roc_auc_score(y[test], one.predict_proba(X_test)[:, 1]) for one in (model, pruned)]
+    terms = dict(zip(model.sobol_["term"].tolist(), shares.tolist(), strict=True))
+    return Fold(scores[0], scores[1], len(pruned.terms_), time, terms)
+
+
+def leading(folds: Sequence[Mapping[str, float]]) -> list[tuple[str, float]]:
+    """The terms with the largest mean share."""
+    names = {name for fold in folds for name in fold}
+    means = {name: float(np.mean([fold.get(name, 0.0) for fold in folds])) for name in names}
+    return sorted(means.items(), key=lambda pair: -pair[1])[:SHOWN]
+
+
+def peers() -> dict[str, Callable[..., float]]:
+    """Others with their defaults."""
+    return {"EBM": _ebm, "LightGBM": _lightgbm}
+
+
+def _ebm(whole: Whole, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
+    from interpret.glassbox import ExplainableBoostingClassifier
+
+    kinds = ["nominal" if name in whole.categorical else "continuous" for name in whole.X]
+    rows = _objects(whole)
+    model = ExplainableBoostingClassifier(feature_names=list(whole.X), feature_types=kinds)
+    model.fit(rows[train], y[train])
+    return float(roc_auc_score(y[test], model.predict_proba(rows[test])[:, 1]))
+
+
+def _lightgbm(whole: Whole, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
+    from lightgbm import LGBMClassifier
+
+    columns = [np.unique(x, return_inverse=True)[1] if x.dtype == object else x for x in whole.X.values()]
+    rows = np.column_stack(columns).astype(float)
+    levels = [list(whole.X).index(name) for name in whole.categorical]
+    model = LGBMClassifier(verbose=-1)  # silent; all that it learns by is its default
+    model.fit(rows[train], y[train], categorical_feature=levels)
+    return float(roc_auc_score(y[test], np.asarray(model.booster_.predict(rows[test]))))
+
+
+def _objects(whole: Whole) -> Any:
+    rows = np.empty((whole.y.size, len(whole.X)), dtype=object)
+    for position, column in enumerate(whole.X.values()):
+        rows[:, position] = column
+    return rows
