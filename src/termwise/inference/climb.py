@@ -97,7 +97,7 @@ def ascend(
         whole[free] = part
         try:
             value, gradient = objective.value_and_gradient(whole, late=late)
-        except NumericalError:
+        except (NumericalError, np.linalg.LinAlgError):
             # No kernel matrix here: the line search takes a shorter step.
             return WORST, np.zeros(part.size)
         watch(objective.evaluations, value)
