@@ -174,6 +174,14 @@ def test_rare_events_are_sound() -> None:
     assert rmse(np.log(model.predict(rows(300))), np.log(1e-4) + f(rows(300))) < 0.1
 
 
+def test_a_weak_effect_among_many_columns_is_found() -> None:
+    X = np.random.default_rng(2).standard_normal((200, 10))
+    y = np.random.default_rng(3).poisson(4.4 * np.exp(0.25 * X[:, 4]))
+    model = poisson().fit(X, y)
+    assert model.terms_[0].name == "x4"
+    assert rmse(np.log(model.predict(X)), np.log(4.4) + 0.25 * X[:, 4]) < 0.15
+
+
 def test_one_event_among_many_rows_says_little() -> None:
     y = np.zeros(200)
     y[7] = 1.0

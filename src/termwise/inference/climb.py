@@ -18,6 +18,7 @@ from termwise.measures.base import Array
 
 # Short, as a climb finds its way from short lengthscales to long ones but seldom back; in sd of the column.
 FIRST_LENGTHSCALE, SPREAD = 0.3, 0.3  # and the sd of its logarithm among random starts
+LONG_LENGTHSCALE = 2.0
 FIRST_NOISES, NOISE_RANGE = (0.01, 0.1), (0.003, 0.3)  # in variances of the target
 FIRST_TOLERANCE, TOLERANCE = 1e-3, 1e-6  # relative change of the objective that ends a climb
 WORST = 1e100
@@ -64,13 +65,18 @@ class Climb:
 def first_points(
     model: Model, count: int, rng: np.random.Generator, lengthscale: float = FIRST_LENGTHSCALE
 ) -> list[Array]:
-    """One start for each of the first noises, then random lengthscales and noises."""
+    """One start for each of the first noises, then random lengthscales and noises.
+
+    Where a likelihood is in the place of the noise the second start has long lengthscales instead.
+    """
     low, high = np.transpose(model.bounds())
     starts = []
     for i, stream in enumerate(rng.spawn(count)):
         lengthscales = np.full(len(model.columns), lengthscale)
         noise = FIRST_NOISES[i % len(FIRST_NOISES)]
-        if i >= len(FIRST_NOISES) or (i > 0 and model.likelihood is not None):
+        if i == 1 and model.likelihood is not None:
+            lengthscales = np.full(len(model.columns), LONG_LENGTHSCALE)
+        if i >= len(FIRST_NOISES):
             lengthscales *= np.exp(SPREAD * stream.standard_normal(lengthscales.size))
             noise = float(np.exp(stream.uniform(*np.log(NOISE_RANGE))))
         starts.append(np.clip(model.start(lengthscales, noise), low, high))
