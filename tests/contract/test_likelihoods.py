@@ -1,9 +1,12 @@
 """What every likelihood must keep: densities that add up to one, derivatives, expectations by an oracle."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.integrate import quad
+from scipy.special import gammaln
 
 from termwise.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, Student
 
@@ -115,6 +118,75 @@ def test_tilted_values_are_those_of_adaptive_quadrature(name, variance, power):
         density = scalar(likelihood.log_density, y[i])
         exact = np.log(expectation(lambda f, i=i, p=density: np.exp(by[i] * p(f)), LATENT[i], variance))
         assert found.value[i] == pytest.approx(exact, abs=1e-6)
+
+
+def log_average(likelihood, y, mean, variance):
+    """log E p(y | f) by adaptive quadrature between the sharpest points of both, in logarithms."""
+    sd = np.sqrt(variance)
+    grid = np.unique(np.concatenate([mean + sd * np.linspace(-12.0, 12.0, 2001), *near(likelihood, y)]))
+    log_density = likelihood.log_density(np.full(grid.size, y), grid)
+    logs = log_density - 0.5 * ((grid - mean) / sd) ** 2 - np.log(sd * np.sqrt(2.0 * np.pi))
+    peak, best = float(grid[np.argmax(logs)]), float(np.max(logs))
+
+    def integrand(f):
+        log = scalar(likelihood.log_density, y)(f) - 0.5 * ((f - mean) / sd) ** 2
+        return np.exp(log - np.log(sd * np.sqrt(2.0 * np.pi)) - best)
+
+    widths = sd * np.array([1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 3.0, 6.0, 12.0])
+    ends = sorted([*(peak - widths), peak, *(peak + widths), mean + 6.0 * sd, mean + 12.0 * sd])
+    parts = [quad(integrand, a, b, limit=400, epsabs=1e-13, epsrel=1e-11)[0] for a, b in pairwise(ends)]
+    return best + np.log(sum(parts))
+
+
+def near(likelihood, y):
+    """Places where the density of y is sharp."""
+    if isinstance(likelihood, Poisson):
+        return [np.log(max(y, 1.0)) + np.linspace(-9.0, 9.0, 2001) / np.sqrt(max(y, 1.0))]
+    if isinstance(likelihood, Student):
+        return [y + likelihood.scale * np.linspace(-30.0, 30.0, 2001)]
+    return []
+
+
+SHARP = [
+    (Poisson(), 0.0, 3.0, 4.0),
+    (Poisson(), 1.0, -8.0, 100.0),
+    (Poisson(), 1e6, 13.0, 1.0),
+    (Poisson(), 1e6, 13.8155, 1e-7),
+    (Poisson(), 2.5, 0.3, 1e-14),
+    (Poisson(), 1e11, 24.0, 9.0),
+    (Student(1e-3, 2.1), 0.4, 0.0, 1.0),
+    (Student(1e-3, 100.0), -2.0, 0.0, 1.0),
+    (Student(0.3, 100.0), 1e6, 0.0, 0.1),
+    (Student(0.3, 2.1), 1e6, 0.0, 1e-9),
+    (Student(2.0, 30.0), 0.1, 0.0, 1e-9),
+    *[(likelihood, y[2], 0.4, 0.7) for likelihood, y in SAMPLES.values()],
+]
+
+
+@pytest.mark.parametrize(("likelihood", "y", "mean", "variance"), SHARP)
+def test_predictive_densities_are_those_of_adaptive_quadrature(likelihood, y, mean, variance):
+    found = likelihood.log_predictive(np.array([y]), np.array([mean]), np.array([variance]))
+    assert found[0] == pytest.approx(log_average(likelihood, y, mean, variance), rel=1e-8, abs=1e-7)
+
+
+def test_predictive_densities_of_many_rows_are_those_of_each():
+    y = np.arange(5000.0) % 7
+    mean, variance = np.linspace(-1.0, 2.0, 5000), np.linspace(0.1, 1.0, 5000)
+    found = Poisson().log_predictive(y, mean, variance)
+    for i in (0, 4095, 4096, 4999):
+        one = slice(i, i + 1)
+        assert found[i] == pytest.approx(Poisson().log_predictive(y[one], mean[one], variance[one])[0])
+    assert Poisson().log_predictive(y[:0], mean[:0], variance[:0]).shape == (0,)
+
+
+def test_the_density_of_a_large_count_keeps_its_digits():
+    # From one count to the next the density changes by log(rate / (y + 1)).
+    y, f = np.array([1e9]), np.log(np.array([1e9 + 3e4]))
+    change = Poisson().log_density(y + 1.0, f) - Poisson().log_density(y, f)
+    assert change[0] == pytest.approx(np.log1p((3e4 - 1.0) / (1e9 + 1.0)), abs=1e-10)
+    for count in (0.0, 0.5, 3.0, 49.0, 51.0, 800.0):
+        exact = stats.poisson.logpmf(count, 30.0) if count % 1 == 0 else 0.5 * np.log(30) - 30 - gammaln(1.5)
+        assert Poisson().log_density(np.array([count]), np.log([30.0]))[0] == pytest.approx(exact, rel=1e-12)
 
 
 @every

@@ -263,6 +263,7 @@ COMMON = [
     ("categorical", [1.5], "categorical has the entry 1.5; expected the name or the position"),
     ("categorical", None, "categorical"),
     ("categorical", 1, "categorical"),
+    ("likelihood", "gamma", "likelihood is 'gamma'; use one of 'normal', 'poisson', 'student'"),
     ("inference", "magic", "inference is 'magic'; use one of 'auto', 'exact', 'sparse'"),
     ("n_inducing", 0, "n_inducing is 0; use a whole number, at least 1"),
     ("n_inducing", 1.5, "n_inducing is 1.5; use a whole number"),

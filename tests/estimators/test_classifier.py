@@ -137,6 +137,17 @@ def test_a_weight_is_a_repetition_and_the_order_of_rows_does_not_matter(inferenc
     assert np.max(np.abs(once.predict_proba(frame) - weighted.predict_proba(frame))) > 1e-3
 
 
+def test_encodings_and_frequencies_are_weighted() -> None:
+    frame, y = mixed(80)
+    weight = np.arange(80) % 4
+    model = AdditiveGPClassifier(kind="gam", n_restarts=1).fit(frame, y, sample_weight=weight)
+    shift = model.encoder_.columns[0].flow.units.shift
+    assert shift == pytest.approx(np.average(frame["x"], weights=weight))
+    measure = quick().fit(frame, y, sample_weight=weight).posterior_.kernel.components[1].measure
+    shares = [np.average(frame["level"] == level, weights=weight) for level in ("a", "b", "c")]
+    np.testing.assert_allclose(measure.probabilities, shares, atol=1e-12)
+
+
 def test_rows_that_lack_a_cell_are_not_the_same_row() -> None:
     X, y = np.repeat(a_table(12)[0], 3, axis=0), np.arange(36) % 2
     X[:, 1] = np.nan

@@ -103,7 +103,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
                 folder = None if task.folder is None else task.folder / f"label-{code}"
                 if folder is not None:
                     folder.mkdir(exist_ok=True)
-                one, part = clone(self), replace(task, folder=folder, rng=rng)
+                one = clone(self).set_params(class_weight=None)
+                part = replace(task, folder=folder, rng=rng)
                 learned = learn_dataset(one, part, replace(column, chosen=code), LINKS[self.link])
                 each.append(one._keep_one(*learned, np.array([False, True])))
             self._keep_each(each, classes)

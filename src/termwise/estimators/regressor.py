@@ -147,11 +147,11 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         encoded = self._encode(X)
         if isinstance(self.likelihood_, Poisson):
             counts = checked_counts(y, len(encoded))
-            return self.likelihood_.tilted(counts, *self._latent(encoded, exposure)).value
+            return self.likelihood_.log_predictive(counts, *self._latent(encoded, exposure))
         self._refuse_exposure(exposure)
         target = self.target_scale_.forward(finite_target(y, len(encoded)))
         if self.likelihood_ is not None:
-            density = self.likelihood_.tilted(target, *self._latent(encoded)).value
+            density = self.likelihood_.log_predictive(target, *self._latent(encoded))
         else:
             residuals = target - self.posterior_.mean(encoded)
             density = self.noise_.log_density(residuals, self.posterior_.variance(encoded))

@@ -20,7 +20,7 @@ from termwise.table.survey import TargetSurvey
 # Normal noise has an engine of its own, so it is no likelihood here.
 LIKELIHOODS: dict[str, Likelihood] = {"poisson": Poisson(), "student": Student()}
 NORMAL = "normal"
-MOST_COUNTS = 1e12  # of a row: beyond it the kernel matrix, weighed by counts, has no digits left
+MOST_EVENTS = 1e7  # of a row: weighed by more, the kernel matrix has too few digits left
 FARTHEST = 1e100  # from the median, in quartile distances: squares of it are still numbers
 WIDEST_HINT = 3.0
 
@@ -63,6 +63,10 @@ def prepared_target(name: str, y: Any, exposure: Any, n_rows: int) -> tuple[Targ
         values = checked_target(y, n_rows)
         scale = Standardise.by_quartiles(values)
         return Target(_within_reach(scale.forward(values)), LIKELIHOODS[name]), scale
+    return _prepared_counts(y, exposure, n_rows)
+
+
+def _prepared_counts(y: Any, exposure: Any, n_rows: int) -> tuple[Target, Standardise]:
     counts, exposures = checked_counts(y, n_rows), checked_exposure(exposure, n_rows)
     if np.min(exposures) == np.max(exposures):
         checked_target(counts, n_rows)
@@ -71,9 +75,15 @@ def prepared_target(name: str, y: Any, exposure: Any, n_rows: int) -> tuple[Targ
             "the counts are zero in every row, and their rate could be anything below one; check that the "
             "right column is the target"
         )
+    highest = int(np.argmax(counts))
+    if counts[highest] > MOST_EVENTS:
+        raise TargetError(
+            f"the target is {counts[highest]:g} in row {highest}, and likelihood='poisson' takes counts up "
+            f"to {MOST_EVENTS:g}; so many events scatter normally: fit the logarithm with likelihood='normal'"
+        )
     # About the mean rate the latent function is about zero, however rare or many the events are.
     log_rate = float(np.log(np.sum(counts)) - np.log(np.sum(exposures)))
-    return Target(counts, LIKELIHOODS[name], None, np.log(exposures) + log_rate), Standardise(log_rate, 1.0)
+    return Target(counts, Poisson(), None, np.log(exposures) + log_rate), Standardise(log_rate, 1.0)
 
 
 def target_column(name: str, known: Known) -> tuple[TargetColumn, Standardise]:
@@ -127,13 +137,12 @@ def refuse_exposure(name: str, exposure: Any) -> None:
 def checked_counts(y: Any, n_rows: int) -> Array:
     """Numbers of zero or more, one for each row; they need not be whole."""
     counts = finite_target(y, n_rows)
-    for bad, what in ((counts < 0.0, "negative"), (counts > MOST_COUNTS, f"more than {MOST_COUNTS:g}")):
-        if np.any(bad):
-            row = int(np.argmax(bad))
-            raise TargetError(
-                f"the target is {counts[row]:g} in row {row}, and likelihood='poisson' takes no counts that "
-                f"are {what}; check the target, or use likelihood='normal' or 'student'"
-            )
+    lowest = int(np.argmin(counts))
+    if counts[lowest] < 0.0:
+        raise TargetError(
+            f"the target is {counts[lowest]:g} in row {lowest}, and counts are not negative; check the "
+            "target, or use likelihood='normal' or 'student'"
+        )
     return counts
 
 

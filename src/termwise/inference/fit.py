@@ -27,6 +27,8 @@ from termwise.posterior.noise import Noise
 from termwise.posterior.posterior import Posterior
 
 SIDE_BY_SIDE = 1500  # rows up to which two starts on one core each beat one start on two
+# With no noise to learn, a first step down the steepest slope can end where all variances are zero.
+FIRST_STEP = 0.3  # of the steepest parameter, if the likelihood is not normal
 SERIAL_BLAS = 700  # rows below which threads inside LAPACK cost more than they bring
 
 
@@ -78,10 +80,11 @@ def fit_exact(
     """Maximise log marginal likelihood + log prior over all parameters, from several starts."""
     clock, n_rows = Clock(), rows.y.size
     starts = first_points(model, options.n_starts, rng)
+    longest = np.inf if model.likelihood is None else FIRST_STEP
 
     def climb_from(start: int, threads: int) -> Climb:
         objective = dense_objective(model, rows, threads, options.rule)
-        effort = Effort(max_steps=options.max_steps)
+        effort = Effort(max_steps=options.max_steps, longest=longest)
         return climb(objective, starts[start], effort, _watch(monitor, clock, start, n_rows))
 
     climbs = _climb_all(climb_from, len(starts), n_rows, options)

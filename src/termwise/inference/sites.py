@@ -160,8 +160,10 @@ RULES: dict[str, Rule] = {"variational": Variational(), "ep": Propagation(), "la
 def settle(rule: Rule, K: Array, observed: Observed, sites: Sites | None = None) -> Settled:
     """Move the sites until they and the value stay; steps that go too far are shortened."""
     if sites is None:
-        first, second, _ = observed.derivatives(np.zeros(observed.size))
-        sites = Sites.of(np.maximum(-second, 1e-3), first)
+        f = observed.start()
+        first, second, _ = observed.derivatives(f)
+        tau = np.maximum(-second, 1e-3)
+        sites = Sites.of(tau, first + tau * f)
     here = Conditioned.on(K, sites)
     now = rule.propose(here, observed)
     step, converged, steps = rule.step, False, 0

@@ -21,6 +21,7 @@ from termwise.measures.base import Array
 WIDEST, STEP = 8.6, 0.2  # in sd
 RESOLVED = 2.0  # sd of f, in widths of the likelihood, that this step resolves
 HALVINGS = (-2, 4)  # of the step, at least and at most: below, it would not resolve the normal itself
+BLOCK = 4096  # rows whose nodes are in memory together
 Look = Callable[[Array, Array, Array, Array], tuple[Array, ...]]
 
 
@@ -58,6 +59,10 @@ class Likelihood(ABC):
     @abstractmethod
     def moments(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean and variance of a new observation where f is normal."""
+
+    def start(self, y: Array) -> Array:
+        """Latent values from which a search for the posterior is safe."""
+        return np.zeros(y.shape)
 
     @property
     def parameters(self) -> Array:
@@ -109,6 +114,18 @@ class Likelihood(ABC):
             return log_value, first, second - first**2
 
         return Tilted(*self._by_quadrature(look, y, mean, variance, power))
+
+    def log_predictive(self, y: Array, mean: Array, variance: Array) -> Array:
+        """log E p(y | f), of any number of rows, wherever f is: the value of `tilted`."""
+        cuts = [slice(start, start + BLOCK) for start in range(0, y.size, BLOCK)]
+        parts = [self._log_average(y[cut], mean[cut], variance[cut]) for cut in cuts]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _log_average(self, y: Array, mean: Array, variance: Array) -> Array:
+        def look(y: Array, f: Array, weights: Array, power: Array) -> tuple[Array, ...]:
+            return (_shares(self.log_density(y, f), weights)[0],)
+
+        return self._by_quadrature(look, y, mean, variance)[0]
 
     def tilted_by_parameters(
         self, y: Array, mean: Array, variance: Array, power: Array | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
-from termwise.likelihoods.base import Likelihood, Tilted, latent_nodes
+from termwise.likelihoods.base import Likelihood, Tilted
 from termwise.measures.base import Array
 
 LOG_ROOT = 0.5 * float(np.log(2.0 * np.pi))
@@ -39,9 +39,8 @@ class Logit(Likelihood):
 
     def probability(self, mean: Array, variance: Array) -> Array:
         """P(y = 1) where f is normal."""
-        f, weights = latent_nodes(mean, variance)
-        value: Array = expit(f) @ weights
-        return value
+        p: Array = np.exp(self.log_predictive(np.ones(mean.shape), mean, variance))
+        return p
 
     def moments(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean and variance of a new observation where f is normal."""

@@ -35,6 +35,11 @@ class Observed:
     def _weighted(self, values: Array) -> Array:
         return values if self.weight is None else self.weight * values
 
+    def start(self) -> Array:
+        """Latent values from which a search for the posterior is safe."""
+        f = self.likelihood.start(self.y)
+        return f if self.offset is None else f - self.offset
+
     def log_density(self, f: Array) -> Array:
         """log p(y | f) of every row."""
         return self._weighted(self.likelihood.log_density(self.y, self._shifted(f)))

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, gammaln, logsumexp
 
 from termwise.likelihoods.base import Expected, Likelihood
 from termwise.measures.base import Array
 
 LOG_SCALES = (float(np.log(1e-3)), float(np.log(10.0)))  # in sd of the target
+VANISHED, NODES = 40.0, 400  # nats below the largest; of the precision of a mixture of normals
 LOG_DEGREES = (float(np.log(2.1)), float(np.log(100.0)))  # above two there is a variance
 
 
@@ -66,9 +67,10 @@ class Student(Likelihood):
         nu, s = self.degrees, self.scale
         r = (y - f) / s
         wide = nu + r**2
-        first = (nu + 1.0) * r / (s * wide)
-        second = (nu + 1.0) * (r**2 - nu) / (s * wide) ** 2
-        third = -2.0 * (nu + 1.0) * r * (3.0 * nu - r**2) / (s * wide) ** 3
+        # By ratios, as powers of what is far out are no numbers any more.
+        first = (nu + 1.0) / s * (r / wide)
+        second = (nu + 1.0) / s**2 * ((r**2 - nu) / wide / wide)
+        third = -2.0 * (nu + 1.0) / s**3 * (r / wide) * ((3.0 * nu - r**2) / wide / wide)
         return first, second, third
 
     def sharpness(self, y: Array) -> Array:
@@ -85,6 +87,24 @@ class Student(Likelihood):
         psi = digamma(0.5 * (nu + 1.0)) - digamma(0.5 * nu)
         by_degrees = 0.5 * (nu * (psi - np.log1p(square / nu)) - 1.0 + pull)
         return np.stack([pull - 1.0, by_degrees])
+
+    def _log_average(self, y: Array, mean: Array, variance: Array) -> Array:
+        """As the mixture of normals that it is, over the logarithm t of their precision.
+
+        However narrow the likelihood is beside the normal of f, this integrand is smooth.
+        """
+        half, square = 0.5 * self.degrees, ((y - mean) / self.scale) ** 2
+        # Where exp(half (1 + t - e^t)) has vanished; the residual asks for a precision as low as that.
+        nothing = VANISHED / half
+        high = min(np.sqrt(2.0 * nothing), np.log1p(2.0 * nothing) + 1.0)
+        low = np.log((self.degrees + 1.0) / (self.degrees + square)) - nothing - 1.0
+        low = np.minimum(low, -nothing - 1.0)
+        t = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, NODES)
+        log_gamma = half * (np.log(half) + t - np.exp(t)) - gammaln(half)
+        total = variance[:, None] + self.scale**2 * np.exp(-t)
+        log_normal = -0.5 * ((y - mean)[:, None] ** 2 / total + np.log(2.0 * np.pi * total))
+        value: Array = logsumexp(log_gamma + log_normal, axis=1) + np.log((high - low) / (NODES - 1))
+        return value
 
     def moments(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean and variance of a new observation where f is normal."""
