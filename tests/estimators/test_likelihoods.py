@@ -387,8 +387,3 @@ def test_an_outlier_beyond_all_numbers_is_named() -> None:
 def test_misspelt_options_are_named(kind: Any, option: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=r"use one of ('normal', 'poisson', 'student'|'auto', 'exact')"):
         kind(**{"likelihood": "poisson", **option}).fit(X, Y)
-
-
-def test_data_sets_are_of_normal_noise_yet() -> None:
-    with pytest.raises(OptionError, match="use fit, or 'normal'"):
-        poisson().fit_dataset("anything.parquet", target="y")

@@ -76,11 +76,7 @@ def _prepared_counts(y: Any, exposure: Any, n_rows: int) -> tuple[Target, Standa
             "right column is the target"
         )
     highest = int(np.argmax(counts))
-    if counts[highest] > MOST_EVENTS:
-        raise TargetError(
-            f"the target is {counts[highest]:g} in row {highest}, and likelihood='poisson' takes counts up "
-            f"to {MOST_EVENTS:g}; so many events scatter normally: fit the logarithm with likelihood='normal'"
-        )
+    _refuse_too_many(counts[highest], f"row {highest}")
     # About the mean rate the latent function is about zero, however rare or many the events are.
     log_rate = float(np.log(np.sum(counts)) - np.log(np.sum(exposures)))
     return Target(counts, Poisson(), None, np.log(exposures) + log_rate), Standardise(log_rate, 1.0)
@@ -90,14 +86,14 @@ def target_column(name: str, known: Known) -> tuple[TargetColumn, Standardise]:
     """The same of a data set, by the survey of its target and a sample."""
     about, wanted, sample = known.survey.target, known.wanted, known.targets.columns
     assert isinstance(about, TargetSurvey), "a regressor asks for numbers"
-    ends = np.array([about.least, about.largest])
     if name == NORMAL:
         return NumberTarget(wanted.target, known.scale), known.scale
     if name == "student":
         scale = Standardise.by_quartiles(sample[0])
-        _within_reach(scale.forward(ends))
+        _within_reach(scale.forward(np.array([about.least, about.largest])))
         return NumberTarget(wanted.target, scale), scale
-    checked_counts(ends, ends.size)
+    _refuse_negative(about.least, "some row")
+    _refuse_too_many(about.largest, "some row")
     # The sample tells what the exposure is on average, and all rows what the count is.
     exposure = 1.0 if wanted.exposure is None else float(np.mean(sample[1]))
     log_rate = float(np.log(about.mean / exposure))
@@ -138,12 +134,24 @@ def checked_counts(y: Any, n_rows: int) -> Array:
     """Numbers of zero or more, one for each row; they need not be whole."""
     counts = finite_target(y, n_rows)
     lowest = int(np.argmin(counts))
-    if counts[lowest] < 0.0:
-        raise TargetError(
-            f"the target is {counts[lowest]:g} in row {lowest}, and counts are not negative; check the "
-            "target, or use likelihood='normal' or 'student'"
-        )
+    _refuse_negative(counts[lowest], f"row {lowest}")
     return counts
+
+
+def _refuse_negative(count: float, where: str) -> None:
+    if count < 0.0:
+        raise TargetError(
+            f"the target is {count:g} in {where}, and counts are not negative; check the target, or use "
+            "likelihood='normal' or 'student'"
+        )
+
+
+def _refuse_too_many(count: float, where: str) -> None:
+    if count > MOST_EVENTS:
+        raise TargetError(
+            f"the target is {count:g} in {where}, and likelihood='poisson' takes counts up to "
+            f"{MOST_EVENTS:g}; so many events scatter normally: fit the logarithm with likelihood='normal'"
+        )
 
 
 def checked_exposure(exposure: Any, n_rows: int) -> Array:

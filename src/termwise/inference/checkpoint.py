@@ -31,7 +31,7 @@ class Checkpoints:
 
     folder: Path
     fingerprint: Array
-    every: float = EVERY
+    every: float = field(default_factory=lambda: EVERY)
     _last: float = field(default_factory=time.monotonic)
 
     def is_time(self) -> bool:

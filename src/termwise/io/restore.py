@@ -55,15 +55,15 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Additiv
         return _fitted(model, document, arrays)
     if len(document["each"]) != len(model.classes_):
         raise ValueError(f"it has {len(document['each'])} parts for {len(model.classes_)} labels")
-    model.estimators_ = []
+    each = []
     for number, part in enumerate(document["each"]):
         one = kind(**{**document["params"], "class_weight": None})
         one.classes_ = np.array([False, True])
         own = {
             name.removeprefix(f"{number}."): a for name, a in arrays.items() if name.startswith(f"{number}.")
         }
-        model.estimators_.append(_fitted(one, part, own))
-    _keep_names(model, model.estimators_[0].encoder_)
+        each.append(_fitted(one, part, own))
+    model._keep_each(each, model.classes_)
     return model
 
 
