@@ -190,7 +190,7 @@ import sys
 import termwise as tw
 from termwise.inference import checkpoint, coarse, stochastic
 coarse.FIRST_ROWS = stochastic.MOST_SAMPLED = 500
-stochastic.BATCH_ROWS, stochastic.LEAST_STEPS = 512, 4000
+stochastic.BATCH_ROWS, stochastic.LEAST_STEPS = 512, 1500
 checkpoint.EVERY = 0.05
 path, folder = sys.argv[1:]
 tw.OAKClassifier(max_order=1, n_restarts=1, n_inducing=30).fit_dataset(path, target="late", checkpoint=folder)
@@ -200,7 +200,7 @@ tw.OAKClassifier(max_order=1, n_restarts=1, n_inducing=30).fit_dataset(path, tar
 def test_a_fit_that_is_killed_goes_on_to_the_same_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: None
 ) -> None:
-    monkeypatch.setattr(stochastic, "LEAST_STEPS", 4000)
+    monkeypatch.setattr(stochastic, "LEAST_STEPS", 1500)
     table, _ = labelled()
     path, folder = file_of(tmp_path, table), tmp_path / "checkpoints"
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(path), str(folder)])

@@ -18,7 +18,6 @@ from termwise.measures.base import Array
 
 # Short, as a climb finds its way from short lengthscales to long ones but seldom back; in sd of the column.
 FIRST_LENGTHSCALE, SPREAD = 0.3, 0.3  # and the sd of its logarithm among random starts
-LONG_LENGTHSCALE = 2.0
 FIRST_NOISES, NOISE_RANGE = (0.01, 0.1), (0.003, 0.3)  # in variances of the target
 FIRST_TOLERANCE, TOLERANCE = 1e-3, 1e-6  # relative change of the objective that ends a climb
 WORST = 1e100
@@ -67,8 +66,7 @@ def first_points(
 ) -> list[Array]:
     """One start for each of the first noises, then random lengthscales and noises.
 
-    The lengthscale is that of terms of one column. Where a likelihood is in the place of the noise the second
-    start has long lengthscales instead.
+    The lengthscale is that of terms of one column.
     """
     low, high = np.transpose(model.bounds())
     # The distance of rows in several columns at once grows like this root; where all are far, nothing slopes.
@@ -77,9 +75,7 @@ def first_points(
     for i, stream in enumerate(rng.spawn(count)):
         lengthscales = np.full(len(model.columns), farther * lengthscale)
         noise = FIRST_NOISES[i % len(FIRST_NOISES)]
-        if i == 1 and model.likelihood is not None:
-            lengthscales = np.full(len(model.columns), farther * LONG_LENGTHSCALE)
-        if i >= len(FIRST_NOISES):
+        if i >= len(FIRST_NOISES) or (i > 0 and model.likelihood is not None):
             lengthscales *= np.exp(SPREAD * stream.standard_normal(lengthscales.size))
             noise = float(np.exp(stream.uniform(*np.log(NOISE_RANGE))))
         starts.append(np.clip(model.start(lengthscales, noise), low, high))

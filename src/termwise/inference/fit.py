@@ -29,6 +29,7 @@ from termwise.posterior.posterior import Posterior
 SIDE_BY_SIDE = 1500  # rows up to which two starts on one core each beat one start on two
 # With no noise to learn, a first step down the steepest slope can end where all variances are zero.
 FIRST_STEP = 0.3  # of the steepest parameter, if the likelihood is not normal
+LONG_LENGTHSCALE, NOTHING = 2.0, 1e-3  # in sd of the column; of variance, beside that of the likelihood
 SERIAL_BLAS = 700  # rows below which threads inside LAPACK cost more than they bring
 
 
@@ -89,6 +90,11 @@ def fit_exact(
 
     climbs = _climb_all(climb_from, len(starts), n_rows, options)
     best = max(climbs, key=lambda climb: climb.objective)
+    if model.likelihood is not None and model.variance_of_terms(best.theta) < NOTHING:
+        # Where short lengthscales explain nothing, long ones may.
+        starts += first_points(model, 1, rng, LONG_LENGTHSCALE)
+        climbs.append(climb_from(len(climbs), cores()))
+        best = max(climbs, key=lambda climb: climb.objective)
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
     objective = dense_objective(model, rows, cores(), options.rule)

@@ -79,13 +79,24 @@ class Model:
     def start(self, lengthscales: Array, noise: float) -> Array:
         """A vector to start from, in which every order contributes alike."""
         columns = [c.start(float(length)) for c, length in zip(self.columns, lengthscales, strict=True)]
-        nothing = np.full((len(columns), 1), np.nan)  # the variance of a missing cell is the mean variance
         more = np.zeros(self.orders.size + self._n_likelihood_parameters)
-        z = Layout.of(self, np.concatenate([*columns, more]), nothing).own_kernel
-        e = np.empty((self.orders.max_order + 1, 1))
-        symmetric_polynomials(z, e)
+        e = self._mean_of_orders(np.concatenate([*columns, more]))
         last = [np.log(noise)] if self.likelihood is None else self.likelihood.parameters
-        return np.concatenate([*columns, self.orders.start(e[:, 0]), last])
+        return np.concatenate([*columns, self.orders.start(e), last])
+
+    def _mean_of_orders(self, theta: Array) -> Array:
+        """What each order has at x = x' on average, before its variance."""
+        nothing = np.full(
+            (len(self.columns), 1), np.nan
+        )  # whose variance is the mean variance
+        e = np.empty((self.orders.max_order + 1, 1))
+        symmetric_polynomials(Layout.of(self, theta, nothing).own_kernel, e)
+        return e[:, 0]
+
+    def variance_of_terms(self, theta: Array) -> float:
+        """The prior variance of all terms together, without that of the constant."""
+        variances, _ = self.orders.variances(self.order_parameters(theta))
+        return float(variances[1:] @ self._mean_of_orders(theta)[1:])
 
     def revived(self, theta: Array, share: float, lengthscale: float) -> Array:
         """The vector with what the orders have at least this share of their start at a lengthscale."""
