@@ -25,6 +25,7 @@ BENCHMARKS = {
     "airline": "two million flights, beside LightGBM",
     "churn": "which customers leave, beside EBM, LightGBM and the OAK paper",
     "late": "which of two million flights are late, from minibatches, beside LightGBM",
+    "logits": "five million rows with known log odds, killed and resumed",
     "pumadyn": "how few terms and inducing rows the robot arm needs",
     "papers": "the tables of the papers: classification of the additive GP paper (tables 4 and 5)",
 }

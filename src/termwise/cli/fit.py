@@ -6,7 +6,14 @@ from typing import Any
 
 import click
 
-from termwise.cli.task import TASKS, choose_task, refuse_other_options, targets
+from termwise.cli.task import (
+    REGRESSION,
+    TASKS,
+    choose_task,
+    refuse_checkpoints,
+    refuse_other_options,
+    targets,
+)
 
 
 @click.command(short_help="Fit a table and save the model.")
@@ -28,8 +35,9 @@ from termwise.cli.task import TASKS, choose_task, refuse_other_options, targets
 @click.option("--categorical", multiple=True, metavar="A,B", help="Columns whose numbers are labels.")
 @click.option(
     "--inference",
-    type=click.Choice(["auto", "exact", "sparse"]),
-    help="exact for thousands of rows, sparse for millions.  [auto: by the number of rows]",
+    type=click.Choice(["auto", "exact", "sparse", "stochastic"]),
+    help="exact for thousands of rows, sparse for millions, stochastic for many millions or labels of many "
+    "rows.  [auto: by the number of rows]",
 )
 @click.option(
     "--n-inducing", type=click.IntRange(min=1), help="Rows that sparse inference makes its picture of."
@@ -37,6 +45,16 @@ from termwise.cli.task import TASKS, choose_task, refuse_other_options, targets
 @click.option(
     "--link", type=click.Choice(["logit", "probit"]), help="How probabilities follow the terms.  [logit]"
 )
+@click.option(
+    "--likelihood",
+    type=click.Choice(["normal", "poisson", "student"]),
+    help="How numbers scatter: poisson for counts, student for numbers with outliers.  [normal]",
+)
+@click.option(
+    "--exposure", metavar="COLUMN", help="The time, area or number of cases behind each count of poisson."
+)
+@click.option("--checkpoint", metavar="FOLDER", help="Write there now and then what a long fit has come to.")
+@click.option("--resume", metavar="FOLDER", help="Go on with a fit that was killed, from its checkpoints.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all that is random.")
 @click.option("--top", type=click.IntRange(min=1), help="How many terms to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print the terms as JSON.")
@@ -46,6 +64,9 @@ def fit(
     target: str,
     output: str,
     task: str,
+    exposure: str | None,
+    checkpoint: str | None,
+    resume: str | None,
     top: int | None,
     as_json: bool,
     quiet: bool,
@@ -62,6 +83,7 @@ def fit(
     Example:
       termwise fit houses.csv --target price -o houses.termwise --categorical zip,grade
       termwise fit patients.csv --target outcome -o patients.termwise --task classification
+      termwise fit claims.csv --target claims -o claims.termwise --likelihood poisson --exposure years
       termwise fit 'flights/*.parquet' --target delay -o flights.termwise
     """
     from termwise.cli.files import check_writable, is_dataset, read_one, refuse_to_replace
@@ -69,19 +91,27 @@ def fit(
     from termwise.io import save
     from termwise.table import split_target
 
-    refuse_other_options(task, target, link=asked["link"])
+    ways = {"link": asked["link"], "likelihood": asked["likelihood"], "exposure": exposure}
+    refuse_other_options(task, target, **ways)
     check_writable(output)
     refuse_to_replace(output, tables)
     rows = None if is_dataset(tables) else split_target(read_one(tables), target)
+    if asked["likelihood"] is not None:
+        task = REGRESSION  # counts may look like labels
     chosen, told = choose_task(task, targets(tables, target) if rows is None else [rows[1]], target)
-    refuse_other_options(chosen, target, link=asked["link"])
+    refuse_other_options(chosen, target, **ways)
     if told and not quiet:
         click.echo(told, err=True)
     model = _estimator(**asked, task=chosen, progress=not quiet)
+    more: dict[str, Any] = {} if exposure is None else {"exposure": exposure}
     if rows is None:
-        model.fit_dataset(list(tables), target=target)
+        model.fit_dataset(list(tables), target=target, checkpoint=checkpoint, resume=resume, **more)
     else:
-        model.fit(*rows)
+        refuse_checkpoints(checkpoint, resume)
+        features, y = rows
+        if exposure is not None:
+            features, more["exposure"] = split_target(features, exposure)
+        model.fit(features, y, **more)
     save(model, output)
     if not quiet:
         result = model.fit_result_

@@ -19,8 +19,11 @@ from termwise.errors import OptionError
     help="Add what every term contributes: prediction = constant + terms, or the log odds of the second of "
     "two labels.",
 )
+@click.option(
+    "--exposure", metavar="COLUMN", help="Predict the counts of this exposure, not those of one unit of it."
+)
 @click.option("--output", "-o", "path", metavar="FILE", help="Write there instead of to stdout.")
-def predict(model: str, tables: tuple[str, ...], terms: bool, path: str | None) -> None:
+def predict(model: str, tables: tuple[str, ...], terms: bool, exposure: str | None, path: str | None) -> None:
     """Print a prediction and its standard deviation, as CSV, for every row of TABLE.
 
     A model of labels prints the most likely label and the probability of each, in the columns p(label).
@@ -39,8 +42,10 @@ def predict(model: str, tables: tuple[str, ...], terms: bool, path: str | None) 
         refuse_to_replace(path, tables)
     fitted = load(model)
     names = _names(fitted, terms)
-    pieces = fitted.pieces(list(tables)) if is_dataset(tables) else [read_one(tables)]
-    results = (_columns(fitted, rows, terms) for rows in pieces)
+    _refuse_exposure(fitted, exposure)
+    more = () if exposure is None else (exposure,)
+    pieces = fitted.pieces(list(tables), more) if is_dataset(tables) else [read_one(tables)]
+    results = (_columns(fitted, rows, terms, exposure) for rows in pieces)
     first = next(results)  # nothing is written if the table cannot be read
     with output(path) as file:
         write_header(file, names)
@@ -64,7 +69,7 @@ def _names(fitted: Any, terms: bool) -> list[str]:
     return [*names, *column_names([term.name for term in fitted.terms_], names)]
 
 
-def _columns(fitted: Any, rows: Any, terms: bool) -> list[Any]:
+def _columns(fitted: Any, rows: Any, terms: bool, exposure: str | None) -> list[Any]:
     import numpy as np
 
     labels = np.array(_labels(fitted), dtype=object)
@@ -72,10 +77,18 @@ def _columns(fitted: Any, rows: Any, terms: bool) -> list[Any]:
         probabilities = fitted.predict_proba(rows)
         columns = [labels[np.argmax(probabilities, axis=1)], *probabilities.T]
     else:
-        columns = list(fitted.predict(rows, return_std=True))
+        more = {} if exposure is None else {"exposure": rows.column(exposure)}
+        columns = list(fitted.predict(rows, return_std=True, **more))
     if terms:
         columns += [np.full(rows.n_rows, fitted.constant_), *fitted.predict_terms(rows).T]
     return columns
+
+
+def _refuse_exposure(fitted: Any, exposure: str | None) -> None:
+    from termwise.likelihoods import Poisson
+
+    if exposure is not None and not isinstance(getattr(fitted, "likelihood_", None), Poisson):
+        raise OptionError("--exposure is for models of counts, and this is none; leave it out")
 
 
 def _labels(fitted: Any) -> list[str]:

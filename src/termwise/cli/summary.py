@@ -39,7 +39,7 @@ def summary(model: AdditiveModel) -> dict[str, Any]:
 
 def _target(model: Any) -> dict[str, Any]:
     if not hasattr(model, "classes_"):
-        return {}
+        return {"likelihood": model.likelihood}
     return {"labels": model.classes_.tolist(), "link": model.link}
 
 
@@ -125,7 +125,8 @@ def _shown(name: str) -> str:
 def _explained(found: dict[str, Any]) -> str:
     part = _percent(found["explained"])
     if "labels" not in found:
-        return f"The terms explain {part} of the variance of the target; the rest is noise to the model."
+        target = "logarithm of the counts" if found["likelihood"] == "poisson" else "target"
+        return f"The terms explain {part} of the variance of the {target}; the rest is noise to the model."
     from termwise.table import level_text
 
     label, other = found.get("label", found["labels"][-1]), found["labels"][0]

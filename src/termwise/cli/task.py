@@ -93,12 +93,28 @@ def targets(tables: Sequence[str], name: str) -> Iterator[Values]:
     return (part.values() if isinstance(part, Codes) else part for part in cells)
 
 
-def refuse_other_options(task: str, name: str, *, link: str | None) -> None:
+def refuse_other_options(task: str, name: str, **given: str | None) -> None:
     """Refuse options that would be without effect."""
-    if task == REGRESSION and link is not None:
+    if task == REGRESSION and given["link"] is not None:
         raise OptionError(
             f"--link is for labels, but {name!r} is predicted as a number; leave it out, or use --task "
             f"{CLASSIFICATION}"
+        )
+    if task == CLASSIFICATION and given["likelihood"] is not None:
+        raise OptionError(
+            f"--likelihood is for numbers, but {name!r} is predicted as labels; leave it out, or use --task "
+            f"{REGRESSION}"
+        )
+    if given["exposure"] is not None and given["likelihood"] != "poisson":
+        raise OptionError("--exposure is for counts; use it with --likelihood poisson, or leave it out")
+
+
+def refuse_checkpoints(checkpoint: str | None, resume: str | None) -> None:
+    """Refuse checkpoints of tables that are read whole."""
+    if checkpoint is not None or resume is not None:
+        raise OptionError(
+            "--checkpoint and --resume are for Parquet, which is read in pieces; write the table as Parquet, "
+            "or leave them out"
         )
 
 

@@ -146,10 +146,10 @@ class AdditiveModel(BaseEstimator):
         self._check_has_terms()
         return self.encoder_.transform(read_table(X), owner=type(self).__name__)
 
-    def pieces(self, data: Any) -> Iterator[Table]:
-        """The columns that the model knows of a data set larger than memory, row group by row group."""
+    def pieces(self, data: Any, more: Sequence[str] = ()) -> Iterator[Table]:
+        """The columns that the model knows of a data set larger than memory, and more, by row group."""
         check_is_fitted(self, "posterior_")
-        known = set(self.encoder_.schema.names)
+        known = {*self.encoder_.schema.names, *more}
         chunks = open_dataset(data)  # now: a wrong path should not wait for the first row
         return (
             chunk.read([name for name in chunk.names if name in known] or chunk.names) for chunk in chunks

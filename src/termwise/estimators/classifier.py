@@ -170,11 +170,12 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         """
         return (self.predict_proba(rows) for rows in self.pieces(data))
 
-    def pieces(self, data: Any) -> Iterator[Table]:
-        """The columns that the model knows of a data set larger than memory, row group by row group."""
+    def pieces(self, data: Any, more: Sequence[str] = ()) -> Iterator[Table]:
+        """The columns that the model knows of a data set larger than memory, and more, by row group."""
         check_is_fitted(self, "classes_")
         # The models of the labels are fitted to the same columns.
-        return self.estimators_[0].pieces(data) if self.classes_.size > 2 else super().pieces(data)
+        many = self.classes_.size > 2
+        return self.estimators_[0].pieces(data, more) if many else super().pieces(data, more)
 
     def log_predictive_density(self, X: Any, y: Any) -> Array:
         """log p(y | x) for each row: the logarithm of the probability of the label that it has."""

@@ -131,12 +131,17 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     def _refuse_exposure(self, exposure: Any) -> None:
         refuse_exposure("student" if isinstance(self.likelihood_, Student) else NORMAL, exposure)
 
-    def predict_dataset(self, data: Any) -> Iterator[tuple[Array, Array]]:
+    def predict_dataset(self, data: Any, *, exposure: str | None = None) -> Iterator[tuple[Array, Array]]:
         """Mean and standard deviation as `predict` gives them, for data that need not fit in memory.
 
         data is what `fit_dataset` takes but for dataframes; there is one pair of arrays for each row group.
+        exposure names the column that has the exposure of counts.
         """
-        return (self.predict(rows, return_std=True) for rows in self.pieces(data))
+        more = () if exposure is None else (exposure,)
+        return (
+            self.predict(rows, return_std=True, exposure=None if exposure is None else rows.column(exposure))
+            for rows in self.pieces(data, more)
+        )
 
     def log_predictive_density(self, X: Any, y: Any, *, exposure: Any = None) -> Array:
         """log p(y | x) for each row, in the units of the target; of counts their log probability.

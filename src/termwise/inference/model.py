@@ -86,9 +86,7 @@ class Model:
 
     def _mean_of_orders(self, theta: Array) -> Array:
         """What each order has at x = x' on average, before its variance."""
-        nothing = np.full(
-            (len(self.columns), 1), np.nan
-        )  # whose variance is the mean variance
+        nothing = np.full((len(self.columns), 1), np.nan)  # whose variance is the mean variance
         e = np.empty((self.orders.max_order + 1, 1))
         symmetric_polynomials(Layout.of(self, theta, nothing).own_kernel, e)
         return e[:, 0]
