@@ -20,7 +20,7 @@ from benchmarks.timing import seconds
 ROWS, COLUMNS, ROW_GROUP = 5_000_000, 8, 250_000
 QUICK_ROWS = 20_000
 MOST_APART, MOST_LOST = 0.03, 1e-3  # of a share; nats a row
-TESTED = 200_000
+TESTED = 50_000
 # The variances of the terms below: sine, line and square of one column, and a product of two.
 VARIANCES = {"x0": 0.5 * (1.0 - np.exp(-8.0)), "x1": 0.49, "x2": 0.245, "x3:x4": 0.64}
 
