@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "botorch", "torch", "lightgbm")
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "botorch", "torch", "lightgbm", "interpret-core")
 
 
 @dataclass(frozen=True)

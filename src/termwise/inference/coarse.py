@@ -106,6 +106,15 @@ def fit_sparse(
         return stages.concluded(objective, best.theta, best.status)
 
 
+@dataclass(frozen=True)
+class Ending:
+    """After samples of so many rows at most come so many evaluations of so many rows each."""
+
+    most_sampled: int
+    rows: int
+    evaluations: int
+
+
 class Stages:
     """The stages of one fit."""
 
@@ -116,18 +125,19 @@ class Stages:
         options: SparseOptions,
         rng: np.random.Generator,
         monitor: Monitor | None,
-        most_sampled: int = MOST_SAMPLED,
+        ending: Ending | None = None,
     ) -> None:
         self.model, self.data, self.options = model, data, options
         self.rng, self.monitor = rng, monitor
         self.clock, self.evaluations, self.kept = Clock(), 0, Kept()
         self.lock = threading.Lock()  # starts report side by side
-        self.sizes = _sizes(data, most_sampled)
+        ending = ending or Ending(MOST_SAMPLED, data.n_rows, 1 + _last_steps(data.n_rows))
+        self.sizes = _sizes(data, ending.most_sampled)
         self.starts: tuple[float, ...] = ()  # what every start has come to
         ends = 2 if options.inducing == "optimised" else 1
         begin = options.n_starts * self._exact_work() / min(options.n_starts, options.threads)
         samples = [(self._work(n), EXPECTED) for n in self.sizes]
-        last = (self._work(data.n_rows), 1 + _last_steps(data.n_rows))
+        last = (self._work(ending.rows), ending.evaluations)
         self.forecast = Forecast([(begin, EXPECTED), *samples, *[last] * ends], self.clock)
 
     def sampled(self, rng: np.random.Generator) -> Climb:

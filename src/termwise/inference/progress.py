@@ -86,6 +86,11 @@ class Forecast:
         self.stage += 1
         self._evaluations = 0
 
+    def last_stage(self, done: int) -> None:
+        """The last stage begins, or goes on after so many evaluations in another process."""
+        self.stage = len(self.stages) - 1
+        self._evaluations = done
+
     def remaining(self) -> float:
         """Count one more evaluation and say how long the rest will take at the pace so far."""
         work, expected = self.stages[self.stage]

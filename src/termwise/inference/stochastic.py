@@ -15,7 +15,7 @@ from termwise.encode.rows import ArrayChunk
 from termwise.inference.blocks import Setting
 from termwise.inference.checkpoint import Checkpoints
 from termwise.inference.climb import Watch, free_parameters
-from termwise.inference.coarse import AnySparse, Data, SparseOptions, Stages
+from termwise.inference.coarse import AnySparse, Data, Ending, SparseOptions, Stages
 from termwise.inference.fit import Fit
 from termwise.inference.minibatches import Minibatches
 from termwise.inference.model import Model
@@ -35,7 +35,7 @@ DECAYS = (0.9, 0.99)  # of its two means: gradients are known well, so the secon
 TINY = 1e-10
 WARM = 20  # steps of the inducing values alone, which know nothing at first
 PARTS = (0.1, 0.01)  # of the way of the inducing values, at first and at last, when parameters hardly move
-TOLERANCE = 1e-6  # nats a row, when all rows are looked at
+TOLERANCE, LOOKS = 1e-6, 3  # nats a row, when all rows are looked at; and about how often they are
 
 
 def fit_stochastic(
@@ -48,10 +48,11 @@ def fit_stochastic(
 ) -> Fit:
     """Maximise the bound + log prior by minibatches; what checkpoints there are is gone on from."""
     starting, choosing, drawing = rng.spawn(3)
-    stages = Stages(model, data, options, choosing, monitor, MOST_SAMPLED)
     size = min(BATCH_ROWS, data.n_rows)
     minibatches = Minibatches(data.chunks, data.n_rows, size, int(drawing.integers(2**31)))
     steps = max(LEAST_STEPS, minibatches.per_round)
+    ending = Ending(MOST_SAMPLED, size, steps + LOOKS * minibatches.per_round)
+    stages = Stages(model, data, options, choosing, monitor, ending)
     found = None if checkpoints is None else checkpoints.read()
     # Threads share out blocks of rows; more of them inside BLAS would only be in each other's way.
     with one_blas_thread():
@@ -62,7 +63,7 @@ def fit_stochastic(
         else:
             Z, state = found["inducing"], State.of_arrays(found)
         search = Stochastic(_with_sites(model), Z, minibatches, steps, options.threads)
-        stages.forecast.next_stage()
+        stages.forecast.last_stage(done=state.step)
         state = search.run(state, stages.watch(data.n_rows, 0), checkpoints)
         return stages.concluded(_of_all_rows(model, data, options, Z, state), state.theta, Status.PLANNED)
 
