@@ -80,9 +80,10 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         have one: terms are on the scale of the logarithm of the rate. "student" is for numbers with gross
         outliers, which then have little say; its scale and degrees of freedom are learned. With both, equal
         rows cost no more than one and the order of rows changes nothing.
-    inference : {"auto", "exact", "sparse"}
+    inference : {"auto", "exact", "sparse", "stochastic"}
         "exact" for up to some thousand rows, "sparse" for millions: all rows are used, seen through some
-        of them. "auto" goes by the number of rows.
+        of them. "stochastic" looks at them in minibatches, which pays where the likelihood is not normal.
+        "auto" goes by the number of rows and the likelihood.
     n_inducing : int or None
         Of how many rows the sparse engine makes its picture: more are more exact, and cost their square.
         None goes by the number of rows.
