@@ -8,8 +8,9 @@ from functools import reduce
 from operator import add
 
 import numpy as np
-from scipy.linalg import cho_factor
+from scipy.linalg import LinAlgError, cho_factor
 
+from termwise.errors import NumericalError
 from termwise.inference.blocks import Chunk, Reached, Setting
 from termwise.inference.bound import shrinkage_root
 from termwise.inference.kept import Kept
@@ -43,11 +44,18 @@ class Inducing:
             self.outer + step * (outer - self.outer), self.linear + step * (sums.linear - self.linear)
         )
 
+    def scaled(self, by: float) -> Inducing:
+        """What is known of so many times the rows, if these are like all."""
+        return Inducing(by * self.outer, by * self.linear)
+
     def moments(self) -> tuple[Array, Array, float]:
         """The mean, an upper triangle whose square C C' is the covariance, and KL from the prior."""
         size = self.linear.size
         # C = F^-1 for the precision F'F, F upper triangular, has C C' = (F'F)^-1.
-        upper, _ = cho_factor(np.eye(size) + self.outer, lower=False)
+        try:
+            upper, _ = cho_factor(np.eye(size) + self.outer, lower=False)
+        except (LinAlgError, ValueError) as error:
+            raise NumericalError(f"the sums over rows are no numbers to compute with: {error}") from None
         upper = np.triu(upper)
         spread = np.linalg.solve(upper, np.eye(size))
         mean = spread @ (spread.T @ self.linear)
@@ -108,6 +116,12 @@ class SparseSiteObjective:
         reached: Reached = reduce(add, self.workers.map(site_adjoint, self.chunks, pull))
         prior, gradient = self.model.log_prior(theta)
         return value + prior, gradient + bound_gradient(view, sums, reached)
+
+    def settled(self, theta: Array) -> Inducing:
+        """What the rows tell of the inducing values at theta."""
+        self._settle(Setting(self.model, theta, self.inducing))
+        assert self.known is not None, "it has settled"
+        return self.known
 
     def _settle(self, setting: Setting) -> tuple[View, SiteSums, float]:
         """Move the inducing values until the bound stays; steps that go too far are shortened."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from termwise.encode.rows import ArrayChunk
+from termwise.errors import NumericalError
 from termwise.inference.blocks import Setting
 from termwise.inference.checkpoint import Checkpoints
 from termwise.inference.climb import Watch, free_parameters
@@ -24,6 +25,7 @@ from termwise.inference.result import Status
 from termwise.inference.site_blocks import SiteSums, View, site_step
 from termwise.inference.sparse import SparseObjective, push_of
 from termwise.inference.sparse_sites import Inducing, SparseSiteObjective, bound_gradient, pull_of
+from termwise.inference.workers import LocalWorkers
 from termwise.likelihoods import Gaussian
 from termwise.linalg.threads import one_blas_thread
 from termwise.measures.base import Array
@@ -33,7 +35,9 @@ MOST_SAMPLED = 16_000  # rows of the samples that say where to begin
 FIRST_RATE = 0.02  # of Adam, in logarithms; it falls to zero by half a cosine
 DECAYS = (0.9, 0.99)  # of its two means: gradients are known well, so the second may be short
 TINY = 1e-10
-WARM = 20  # steps of the inducing values alone, which know nothing at first
+WARM = 20  # steps of the inducing values alone, which have seen few rows at first
+SETTLED_ROWS, SETTLED = 32_768, 1e-4  # rows by which the inducing values begin; nats a row that end it
+MOST_FAILURES = 50  # steps in a row that cannot be made
 PARTS = (0.1, 0.01)  # of the way of the inducing values, at first and at last, when parameters hardly move
 TOLERANCE, LOOKS = 1e-6, 3  # nats a row, when all rows are looked at; and about how often they are
 
@@ -59,7 +63,7 @@ def fit_stochastic(
         if found is None:
             theta = stages.sampled(starting).theta
             Z = stages.inducing_rows(theta)
-            state = State.begin(theta, Inducing.prior(len(Z)))
+            state = State.begin(theta, _first_known(_with_sites(model), data, options, Z, theta))
         else:
             Z, state = found["inducing"], State.of_arrays(found)
         search = Stochastic(_with_sites(model), Z, minibatches, steps, options.threads)
@@ -74,6 +78,13 @@ def _with_sites(model: Model) -> Model:
     What missing cells would have told is then variance of f, not noise, in learning; not in the posterior.
     """
     return model if model.likelihood is not None else replace(model, likelihood=Gaussian())
+
+
+def _first_known(model: Model, data: Data, options: SparseOptions, Z: Array, theta: Array) -> Inducing:
+    """The inducing values by a sample: from nothing, a whole step for a few rows can go far beyond."""
+    rows = data.sample.rows(slice(SETTLED_ROWS))
+    few = SparseSiteObjective(model, [rows], Z, LocalWorkers(options.threads), tolerance=SETTLED)
+    return few.settled(theta).scaled(data.n_rows / rows.y.size)
 
 
 def _of_all_rows(model: Model, data: Data, options: SparseOptions, Z: Array, state: State) -> AnySparse:
@@ -129,11 +140,22 @@ class Stochastic:
         """The state after the last step; a checkpoint before the first, from time to time, and at the end."""
         minibatches = self.minibatches.after(state.step)
         self._keep(state, checkpoints)
+        good, failures = state, 0
         while state.step < self.steps:
-            state, value = self._step(state, next(minibatches))
+            try:
+                there, value = self._step(state, next(minibatches))
+            except NumericalError:
+                # Parameters have gone too far: the step before is taken back, and other rows are looked at.
+                failures += 1
+                if failures > MOST_FAILURES:
+                    raise
+                state = replace(good, step=state.step + 1)
+                continue
+            good, state, failures = state, there, 0
             watch(state.step, value)
-            if checkpoints is not None and (checkpoints.is_time() or state.step == self.steps):
-                self._keep(state, checkpoints)
+            if checkpoints is not None and checkpoints.is_time():
+                self._keep(good, checkpoints)  # from which a step has been made
+        self._keep(state, checkpoints)
         return state
 
     def _keep(self, state: State, checkpoints: Checkpoints | None) -> None:
@@ -151,21 +173,21 @@ class Stochastic:
         # The way back is linear in the sums.
         slope = slope + scale * bound_gradient(view, found.sums, found.reached)
         calm = 0.5 * (1.0 + np.cos(np.pi * state.step / self.steps))  # from one to zero
-        # At first they are the mean over the steps: nothing was known before.
-        part = max(1.0 / (state.step + 1.0), PARTS[1] + calm * (PARTS[0] - PARTS[1]))
-        rate = FIRST_RATE * calm if state.step >= WARM else 0.0
-        moved = self._adam(state, slope / self.minibatches.n_rows, rate)
-        known = state.known.towards(sums, part)
+        known = state.known.towards(sums, PARTS[1] + calm * (PARTS[0] - PARTS[1]))
+        moved = replace(state, step=state.step + 1)
+        if state.step >= WARM:
+            moved = self._adam(state, slope / self.minibatches.n_rows, FIRST_RATE * calm)
         return replace(moved, known=known), sums.value - divergence + prior
 
     def _adam(self, state: State, slope: Array, rate: float) -> State:
         """Kingma and Ba (2015), within the bounds."""
         free, (low, high) = free_parameters(self.model), np.transpose(self.model.bounds())
         step = state.step + 1
+        seen = step - WARM
         first = DECAYS[0] * state.first + (1.0 - DECAYS[0]) * slope
         second = DECAYS[1] * state.second + (1.0 - DECAYS[1]) * slope**2
-        unbiased = second / (1.0 - DECAYS[1] ** step)
-        change = rate * (first / (1.0 - DECAYS[0] ** step)) / (np.sqrt(unbiased) + TINY)
+        unbiased = second / (1.0 - DECAYS[1] ** seen)
+        change = rate * (first / (1.0 - DECAYS[0] ** seen)) / (np.sqrt(unbiased) + TINY)
         theta = np.where(free, np.clip(state.theta + change, low, high), state.theta)
         return replace(state, step=step, theta=theta, first=first, second=second)
 
