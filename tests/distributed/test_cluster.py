@@ -96,6 +96,25 @@ def test_files_are_fitted_by_the_workers(path: Path, local: Any, client: Any) ->
     assert sum(kept.values()) == 0, "as results, which Dask takes care of"
 
 
+def test_labels_and_counts_are_learned_by_the_workers(client: Any, tmp_path: Path) -> None:
+    table = a_table(3000)
+    y = table["y"].to_numpy()
+    table = with_column(with_column(table, "y", y > np.median(y)), "calls", np.round(np.exp(y - y.mean())))
+    path = write(tmp_path / "t.parquet", table, (1000, 2000))
+    options: dict[str, Any] = {"max_order": 1, "n_restarts": 1, "n_inducing": 30, "inference": "sparse"}
+    for kind, more, target in (
+        (tw.OAKClassifier, {}, "y"),
+        (tw.OAKRegressor, {"likelihood": "poisson"}, "calls"),
+        (tw.OAKRegressor, {"likelihood": "student"}, "calls"),
+    ):
+        far, near = (
+            kind(**options, **more).fit_dataset(path, target=target, client=one) for one in (client, None)
+        )
+        assert_same(far, near)
+    with pytest.raises(OptionError, match="works in this process alone"):
+        tw.OAKClassifier(inference="stochastic").fit_dataset(path, target="y", client=client)
+
+
 def test_an_executor_of_the_client_does_as_well(path: Path, local: Any, client: Any) -> None:
     assert_same(model().fit_dataset(path, target="y", executor=client.get_executor()), local)
 

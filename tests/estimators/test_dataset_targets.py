@@ -102,6 +102,13 @@ def test_more_than_two_labels(tmp_path: Path, quick: None) -> None:
     assert sorted(one.name for one in folder.iterdir()) == ["label-0", "label-1", "label-2"]
     assert np.mean(model.predict(table) == kind) > 0.9
     assert len(model.estimators_) == 3
+    with pytest.raises(OptionError, match="holds checkpoints already"):
+        tw.OAKClassifier(**OPTIONS).fit_dataset(path, target="kind", checkpoint=folder)
+    again = tw.OAKClassifier(**OPTIONS).fit_dataset(path, target="kind", resume=folder)
+    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+    weighted = tw.OAKClassifier(**OPTIONS, inference="stochastic", class_weight={"top": 20.0})
+    p = weighted.fit_dataset(path, target="kind").predict_proba(table)
+    assert np.mean(p[:, 2]) > np.mean(model.predict_proba(table)[:, 2])
 
 
 @pytest.mark.parametrize(
@@ -111,7 +118,7 @@ def test_more_than_two_labels(tmp_path: Path, quick: None) -> None:
         ([0.0, 1.0, float("nan")], "label 'late' is missing in row 2"),
         ([0.0, 1.5, 1.0], "is 1.5 in row 1 .*use a regressor"),
         (["a", "a", "a"], "all rows have the label 'a'"),
-        ([f"label {i}" for i in range(3000)], "3000 different labels"),
+        ([f"label {i}" for i in range(3000)], "more than 100 different labels"),
     ],
 )
 def test_bad_labels(labels: list[Any], message: str, tmp_path: Path) -> None:
@@ -135,6 +142,32 @@ def test_counts_with_an_exposure(inference: str, tmp_path: Path, quick: None) ->
     assert model.encoder_.schema.names == ("x", "z", "city")
     rate = model.predict(table.drop_columns(["hours", "calls"]))
     assert np.sqrt(np.mean((np.log(rate) - f) ** 2)) < 0.15
+
+
+def test_counts_that_are_all_the_same_over_different_hours(tmp_path: Path) -> None:
+    columns, f = features()
+    table = pa.table({**columns, "hours": np.exp(-f), "calls": np.ones(ROWS)})
+    model = tw.OAKRegressor(likelihood="poisson", inference="sparse", **OPTIONS)
+    model.fit_dataset(file_of(tmp_path, table), target="calls", exposure="hours")
+    assert np.corrcoef(np.log(model.predict(table.drop_columns(["hours", "calls"]))), f)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("likelihood", ["poisson", "student"])
+def test_minibatches_with_rates_that_differ_by_far(likelihood: str, quick: None) -> None:
+    """A few rows have four hundred times the rate of the others, or are far away."""
+    columns, f = features()
+    rng = np.random.default_rng(0)
+    rare = rng.random(ROWS) < 0.02
+    table = {**columns, "city": np.where(rare, "Lima", columns["city"])}
+    rate = np.exp(f + 6.0 * rare)
+    y = rng.poisson(rate) if likelihood == "poisson" else f + 0.2 * rng.standard_normal(ROWS) + 1e6 * rare
+    one, other = (
+        tw.OAKRegressor(likelihood=likelihood, inference=engine, **OPTIONS).fit(table, y)
+        for engine in ("stochastic", "sparse")
+    )
+    assert one.objective_ > other.objective_ - 0.03 * ROWS
+    if likelihood == "poisson":
+        assert np.sqrt(np.mean((np.log(one.predict(table)) - np.log(rate)) ** 2)) < 0.3
 
 
 def test_bad_counts(tmp_path: Path) -> None:
@@ -181,8 +214,12 @@ def test_checkpoints_need_the_engine_that_writes_them(tmp_path: Path) -> None:
         tw.OAKClassifier().fit_dataset(path, target="late", checkpoint=folder, resume=tmp_path)
     with pytest.raises(OptionError, match=r"resume is True; give the path"):
         tw.OAKClassifier().fit_dataset(path, target="late", resume=True)
+    odd = tw.OAKClassifier(random_state=np.random.RandomState(0))
+    with pytest.raises(OptionError, match="random_state is RandomState and checkpoints are asked for"):
+        odd.fit_dataset(path, target="late", checkpoint=folder)
     with pytest.raises(TableError, match="cannot be read"):
         tw.OAKClassifier().fit_dataset(tmp_path / "no.parquet", target="late", checkpoint=folder)
+    assert not folder.exists()
 
 
 KILLED = """

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from termwise.encode.rows import ArrayChunk
-from termwise.errors import CheckpointError, OptionError, TermwiseWarning
+from termwise.errors import CheckpointError, NumericalError, OptionError, TermwiseWarning
 from termwise.inference import coarse, stochastic
 from termwise.inference.blocks import Setting
 from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder
@@ -169,6 +169,42 @@ def test_a_checkpoint_cut_short_is_refused_and_the_one_before_is_used(stopped):
     ):
         again = fit(X, y, Logit(), checkpoints=checkpoints_in(folder))
     np.testing.assert_array_equal(again.theta, whole.theta)
+    assert [path.stem for path in sorted(folder.glob("*.npz"))] == ["000000149", "000000150"]
+
+
+def test_a_disk_that_is_full_does_not_end_a_fit(tmp_path, monkeypatch):
+    def full(*args, **arrays):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    X, y = logits()
+    said = r"cannot be written \(No space left on device\); the fit goes on"
+    with pytest.warns(TermwiseWarning, match=said):
+        found = fit(X, y, Logit(), checkpoints=checkpoints_in(tmp_path, every=np.inf))
+    assert found.result.status == "planned"
+
+
+def test_a_step_that_cannot_be_made_is_taken_back(monkeypatch):
+    X, y = logits()
+    step, calls = Stochastic._step, []
+
+    def failing(self, state, rows):
+        calls.append(state.step)
+        if len(calls) in (40, 41, 90):
+            raise NumericalError("too far")
+        return step(self, state, rows)
+
+    monkeypatch.setattr(Stochastic, "_step", failing)
+    found = fit(X, y, Logit())
+    assert calls == list(range(150))
+    assert np.isfinite(found.result.objective)
+    monkeypatch.setattr(Stochastic, "_step", _fail)
+    with pytest.raises(NumericalError, match="again"):
+        fit(X, y, Logit())
+
+
+def _fail(*_):
+    raise NumericalError("again and again")
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04"])

@@ -16,8 +16,8 @@ from termwise.errors import OptionError
 @click.option(
     "--terms",
     is_flag=True,
-    help="Add what every term contributes: prediction = constant + terms, or the log odds of the second of "
-    "two labels.",
+    help="Add what every term contributes: prediction = constant + terms; for two labels the log odds (or "
+    "the probit) of the second, for counts the logarithm of the rate.",
 )
 @click.option(
     "--exposure", metavar="COLUMN", help="Predict the counts of this exposure, not those of one unit of it."

@@ -50,7 +50,7 @@ def encode_rows(rows: Rows, encoder: Encoder, target: TargetColumn) -> ArrayChun
 
 
 class _Cache:
-    """Encoded rows up to a number of bytes. What is kept stays: rows are read round after round, in order."""
+    """Encoded rows up to a number of bytes. What is kept stays: rows are read round after round."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, int], ArrayChunk] = {}

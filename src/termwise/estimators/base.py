@@ -106,11 +106,17 @@ class AdditiveModel(BaseEstimator):
     @contextmanager
     def _known(self, given: Given, wanted: Wanted, *, sites: bool) -> Iterator[Task]:
         """Look at all rows of a data set once, and say which engine is to learn from them."""
-        folder = checkpoint_folder(given.checkpoint, given.resume)
+        kept = given.checkpoint is not None or given.resume is not None
+        if kept and not (self.random_state is None or isinstance(self.random_state, (int, np.integer))):
+            raise OptionError(
+                f"random_state is {type(self.random_state).__name__} and checkpoints are asked for; give a "
+                "whole number or None, so that a resumed fit draws the same"
+            )
         with opened(given.data, given.client, given.executor) as source:
             n_rows = sum(chunk.n_rows for chunk in source.about)
             local = isinstance(source.workers, LocalWorkers)
-            engine = self._asked().engine(n_rows, sites=sites, local=local, kept=folder is not None)
+            engine = self._asked().engine(n_rows, sites=sites, local=local, kept=kept)
+            folder = checkpoint_folder(given.checkpoint, given.resume)
             if engine != "exact":
                 options = self._asked().sparse_options(n_rows, source.workers)
                 check_sparse_memory(options, n_rows, len(source.about[0].names))
@@ -164,6 +170,8 @@ class AdditiveModel(BaseEstimator):
 
     def predict_terms(self, X: Any, *, return_std: bool = False) -> Any:
         """What each term adds for each row: constant_ + the sum of a row = predict.
+
+        Of counts that is the logarithm of the rate.
 
         One column for each of `terms_`, in that order; a pandas or polars frame with the names of the terms
         if X is one, otherwise an array. With return_std also the standard deviation of each term.
@@ -269,8 +277,16 @@ class AdditiveModel(BaseEstimator):
         ranked = self._ranked()
         drawn = [term for term in ranked.terms if term.order <= 2][:n_terms]
         scale = self.target_scale_.scale
-        effects = tuple(effect(self.posterior_, self.encoder_, term, scale) for term in drawn)
+        quantity, target = self._quantity()
+        effects = tuple(
+            replace(effect(self.posterior_, self.encoder_, term, scale), quantity=quantity, target=target)
+            for term in drawn
+        )
         return Explanation(ranked.table, ranked.order_shares, effects, self.explained_)
+
+    def _quantity(self) -> tuple[str, str]:
+        """What terms are, and of what, as figures say it."""
+        return "effect on", "target"
 
     def _explain_rows(self, X: Any) -> LocalExplanation:
         encoded = self._encode(X)

@@ -37,6 +37,7 @@ LINKS: dict[str, Logit | Probit] = {"logit": Logit(), "probit": Probit()}
 LATENT_NOISE = {"logit": float(np.pi**2 / 3.0), "probit": 1.0}
 LATENT_NAMES = {"logit": "log odds", "probit": "probit"}
 SCALES = ("latent", "probability")
+SMALLEST = 2.0**-53  # probability whose distance from one is seen
 
 
 class AdditiveClassifier(ClassifierMixin, AdditiveModel):
@@ -61,7 +62,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
 
         Terms are on the latent scale: the logarithm of the odds with `link="logit"`. A row of weight two is
         two equal rows, one of weight zero is none, and the order of the rows changes nothing; equal rows
-        without missing cells cost no more than one.
+        cost no more than one. Only rows with a missing cell are kept apart, as they may differ in it.
         """
         self._check_options()
         table = read_table(X)
@@ -141,16 +142,24 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
 
     def decision_function(self, X: Any) -> Array:
         """The logarithm of the odds of the second label, or a column for each label if there are more."""
-        p = self.predict_proba(X)
+        check_is_fitted(self, "classes_")
+        table = read_table(X)
+        yes, no = np.ones(table.n_rows), np.zeros(table.n_rows)
+        if self.classes_.size == 2:
+            # Not by probabilities, which round to one long before the odds are infinite.
+            return self._log_probability(table, yes) - self._log_probability(table, no)
+        p = np.clip(self.predict_proba(table), SMALLEST, 1.0 - SMALLEST)
         odds: Array = np.log(p) - np.log1p(-p)
-        return odds if self.classes_.size > 2 else odds[:, 1]
+        return odds
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each of `classes_`, averaged over what is not known of the latent function."""
         check_is_fitted(self, "classes_")
         if self.classes_.size > 2:
-            each = np.column_stack([one.predict_proba(X)[:, 1] for one in self.estimators_])
-            total: Array = each / np.sum(each, axis=1, keepdims=True)
+            table = read_table(X)
+            yes = np.ones(table.n_rows)
+            each = np.column_stack([one._log_probability(table, yes) for one in self.estimators_])
+            total: Array = np.exp(each - logsumexp(each, axis=1, keepdims=True))
             return total
         encoded = self._encode(X)
         variance = self.posterior_.variance(encoded) + self.posterior_.noise
@@ -197,7 +206,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         encoded = self._encode(table)
         variance = self.posterior_.variance(encoded) + self.posterior_.noise
         mean = self.posterior_.mean(encoded)
-        return LINKS[self.link].tilted(codes.astype(float), mean, variance).value
+        return LINKS[self.link].log_predictive(codes.astype(float), mean, variance)
 
     def predict_terms(self, X: Any, *, return_std: bool = False, scale: str = "latent") -> Any:
         """What each term adds for each row on the latent scale: constant_ + the sum of a row is its mean.
@@ -248,11 +257,12 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
                 return replace(rows, scale="latent")
             return self._change().of_rows(rows, self.predict_proba(X)[:, 1])
         whole = super().explain(n_terms=n_terms)
-        quantity, target = f"change in {LATENT_NAMES[self.link]} of", level_text(self.classes_.tolist()[1])
-        effects = [replace(effect, quantity=quantity, target=target) for effect in whole.effects]
-        if scale == "probability":
-            effects = [self._change().of_effect(effect) for effect in effects]
-        return replace(whole, effects=tuple(effects))
+        if scale == "latent":
+            return whole
+        return replace(whole, effects=tuple(self._change().of_effect(effect) for effect in whole.effects))
+
+    def _quantity(self) -> tuple[str, str]:
+        return f"change in {LATENT_NAMES[self.link]} of", level_text(self.classes_.tolist()[1])
 
     def prune(self, threshold: float = 0.01) -> Self:
         """A fitted copy that predicts with the constant and the terms with at least this share.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from termwise.__about__ import __version__
 from termwise.distributed.cluster import cluster_errors, cluster_workers, executor_errors
 from termwise.distributed.frames import is_dask, partitions
 from termwise.distributed.source import ClusterSource
@@ -149,8 +150,17 @@ def learn_dataset(
 def fingerprint(model: AdditiveModel, known: Known, column: TargetColumn, data: Data) -> Array:
     """Tells a fit from fits of other data or with other options."""
     options = {name: value for name, value in model.get_params().items() if name not in IRRELEVANT}
-    told = repr((type(model).__name__, sorted(options.items()), column, known.schema.names, data.n_rows))
-    digest = hashlib.sha256(told.encode())
-    for part in (data.sample.X, data.sample.y):
-        digest.update(np.ascontiguousarray(part).tobytes())
+    about = (
+        __version__,
+        type(model).__name__,
+        sorted(options.items()),
+        column,
+        known.schema.names,
+        data.n_rows,
+    )
+    digest = hashlib.sha256(repr(about).encode())
+    sample = data.sample
+    for part in (sample.X, sample.y, sample.weight, sample.offset):
+        if part is not None:
+            digest.update(np.ascontiguousarray(part).tobytes())
     return np.frombuffer(digest.digest(), dtype=np.uint8).copy()

@@ -56,6 +56,11 @@ class Asked:
                 f"checkpoints are asked for and inference is {self.inference!r}, which writes none; use "
                 "inference='stochastic', or leave checkpoint and resume out"
             )
+        if self.inducing == "optimised" and chosen != "exact" and (sites or chosen == "stochastic"):
+            raise OptionError(
+                "inducing='optimised' moves inducing rows for numbers with normal noise and "
+                "inference='sparse' only; use 'variance', or another of the choices"
+            )
         if chosen == "stochastic" and not local:
             raise OptionError(
                 "inference='stochastic' works in this process alone; leave client and executor out, or use "

@@ -66,6 +66,12 @@ class Known:
         encoder = fit_encoder(schema, rows, flow=flow, unknown=unknown)
         return encoder, encoder.transform(rows)
 
+    @property
+    def mean_target(self) -> float:
+        """That of all rows, if they have numbers."""
+        assert isinstance(self.survey.target, TargetSurvey), "labels have no mean"
+        return self.survey.target.mean
+
     def encoded_sample(self, X: Array, column: TargetColumn) -> ArrayChunk:
         """The sample with its target, X being the encoded rows that came with the encoder."""
         return column.beside(X[: self.sample.n_rows], self.targets)
@@ -81,9 +87,9 @@ def know(source: Source, wanted: Wanted, categorical: Any, rng: np.random.Genera
     found = list(source.workers.map(answer, looks, question))
     scale = Standardise(0.0, 1.0)
     if not wanted.labels:
-        scale = _scale(
-            [one.target for one, _, _ in found if isinstance(one.target, TargetSurvey)], wanted.target
-        )
+        parts = [one.target for one, _, _ in found if isinstance(one.target, TargetSurvey)]
+        # Counts that are all the same still have rates that differ, if their exposures do.
+        scale = _scale(parts, wanted.target, may_be_constant=wanted.exposure is not None)
     survey = reduce(add, (one for one, _, _ in found))
     rows = stacked([table for _, table, _ in found if table is not None])
     targets = Table((wanted.target,), (np.concatenate([y for _, _, y in found]),))
@@ -119,8 +125,10 @@ def _exposures(survey: Survey, name: str, rows: Table) -> Array:
     return continuous_values(name, rows.column(name))
 
 
-def _scale(parts: Sequence[TargetSurvey], target: str) -> Standardise:
+def _scale(parts: Sequence[TargetSurvey], target: str, *, may_be_constant: bool) -> Standardise:
     least, largest = min(part.least for part in parts), max(part.largest for part in parts)
+    if least == largest and may_be_constant:
+        return Standardise(least, 1.0)
     if least == largest:
         raise TargetError(
             f"the target {target!r} is {least:g} in every row; there is nothing to explain: "

@@ -14,9 +14,8 @@ from termwise.errors import OptionError, TargetError
 from termwise.estimators.known import Known
 from termwise.estimators.options import one_column
 from termwise.measures.base import Array
-from termwise.table.survey import LabelSurvey
+from termwise.table.survey import MOST_LABELS, LabelSurvey
 
-MOST_LABELS = 100  # of a data set: each costs a fit
 SHOWN = 10  # labels that a message lists
 
 
@@ -79,8 +78,8 @@ def label_column(class_weight: Any, known: Known) -> tuple[LabelTarget, Array]:
     assert isinstance(about, LabelSurvey), "a classifier asks for labels"
     if len(about.counts) > MOST_LABELS:
         raise TargetError(
-            f"the target {known.wanted.target!r} has {len(about.counts)} different labels, more than "
-            f"{MOST_LABELS}; use a regressor if they are numbers, or put rare labels together"
+            f"the target {known.wanted.target!r} has more than {MOST_LABELS} different labels; use a "
+            "regressor if they are numbers, or put rare labels together"
         )
     classes, codes = classes_of(list(about.counts), len(about.counts))
     counts = np.array(list(about.counts.values()))[np.argsort(codes)]

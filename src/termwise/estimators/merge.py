@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from termwise.estimators.targets import Target
 from termwise.measures.base import Array
@@ -21,12 +22,14 @@ def merged_rows(table: Table, target: Target) -> tuple[Table, Target]:
     missing cell are not merged: what is missing may differ between them.
     """
     weight = np.ones(target.y.size) if target.weight is None else target.weight
-    kept = np.flatnonzero(weight > 0.0)
-    table, target, weight = table.rows(kept), target.rows(kept, None), weight[kept]
-    codes = np.array([_codes(column) for column in (*table.columns, *_of_target(target))])
+    if np.any(weight == 0.0):
+        kept = np.flatnonzero(weight > 0.0)
+        table, target, weight = table.rows(kept), target.rows(kept, None), weight[kept]
+    codes = [_codes(column) for column in (*table.columns, *_of_target(target))]
     order = np.lexsort((weight, *codes[::-1]))
-    differs = np.any(np.diff(codes[:, order], axis=1) != 0, axis=0)
-    differs |= _some_missing(table)[order][1:]
+    differs = _some_missing(table)[order][1:]
+    for code in codes:  # one after the other: there may be millions of rows
+        differs |= np.diff(code[order]) != 0
     first = np.flatnonzero(np.concatenate([[True], differs]))
     total = np.add.reduceat(weight[order], first)
     return table.rows(order[first]), target.rows(order[first], None if np.all(total == 1.0) else total)
@@ -36,13 +39,13 @@ def _of_target(target: Target) -> list[Array]:
     return [target.y] if target.offset is None else [target.y, target.offset]
 
 
-def _codes(values: Values) -> Array:
+def _codes(values: Values) -> NDArray[np.int32]:
     """The position of each cell among the sorted distinct ones; missing cells come last."""
     if values.dtype != object:
-        return np.asarray(np.unique(values, return_inverse=True)[1])
+        return np.unique(values, return_inverse=True)[1].astype(np.int32)
     levels = sorted({value for value in values if value is not None})
     position = {level: code for code, level in enumerate(levels)}
-    return np.array([position.get(value, len(levels)) for value in values])
+    return np.array([position.get(value, len(levels)) for value in values], dtype=np.int32)
 
 
 def _some_missing(table: Table) -> Array:

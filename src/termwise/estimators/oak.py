@@ -91,7 +91,8 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         How these are chosen: drawn in proportion to what is not known yet, the row of which least is known,
         rows far from each other, or drawn and then moved to where they serve best.
     n_restarts : int, default 2
-        How many starting points are tried; from the third on they are random.
+        How many starting points are tried; from the third on they are random, and from the second on
+        if the likelihood is not normal.
     unknown : {"marginalise", "error"}
         What to do with a level not seen in fit.
     progress : bool or callable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from termwise.estimators.targets import (
     refuse_exposure,
     target_column,
 )
+from termwise.explain.explanation import LocalExplanation
 from termwise.likelihoods import Poisson, Student
 from termwise.measures.base import Array
 from termwise.table import read_table
@@ -57,7 +59,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         self._keep(found, encoder, scale)
         self.likelihood_ = found.likelihood
         if self.likelihood_ is not None:
-            self.noise_ = latent_noise(self.likelihood_, target.y)
+            self.noise_ = latent_noise(self.likelihood_, float(np.mean(target.y)))
         return self
 
     def fit_dataset(
@@ -99,7 +101,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         self._keep(found, encoder, scale)
         self.likelihood_ = found.likelihood
         if self.likelihood_ is not None:
-            self.noise_ = latent_noise(self.likelihood_, columns[0])
+            self.noise_ = latent_noise(self.likelihood_, task.known.mean_target)
         return self
 
     def predict(self, X: Any, *, return_std: bool = False, exposure: Any = None) -> Any:
@@ -162,6 +164,15 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
             density = self.noise_.log_density(residuals, self.posterior_.variance(encoded))
         value: Array = density - np.log(self.target_scale_.scale)
         return value
+
+    def _explain_rows(self, X: Any) -> LocalExplanation:
+        rows = super()._explain_rows(X)
+        return replace(rows, scale="logarithm") if isinstance(self.likelihood_, Poisson) else rows
+
+    def _quantity(self) -> tuple[str, str]:
+        if isinstance(self.likelihood_, Poisson):
+            return "change in logarithm of", "rate"
+        return super()._quantity()
 
     def __sklearn_tags__(self) -> Any:
         """Say that counts are not negative."""

@@ -110,14 +110,14 @@ def _within_reach(standardised: Array) -> Array:
     return standardised
 
 
-def latent_noise(likelihood: Likelihood, y: Array) -> Noise:
-    """The variance of an observation about the function, on the scale of the function.
+def latent_noise(likelihood: Likelihood, mean: float) -> Noise:
+    """The variance of an observation about the function, on its scale; `mean` is that of the targets.
 
     For counts it is log(1 + 1 / mean count), that of the logarithm of a count about the mean: Nakagawa,
     Johnson and Schielzeth (2017). It is what `explained_` compares the terms with, and nothing else uses it.
     """
     if isinstance(likelihood, Poisson):
-        return Noise.normal(float(np.log1p(1.0 / np.mean(y))))
+        return Noise.normal(float(np.log1p(1.0 / mean)))
     _, variance = likelihood.moments(np.zeros(1), np.zeros(1))
     return Noise.normal(float(variance[0]))
 

@@ -31,7 +31,7 @@ class Checkpoints:
 
     folder: Path
     fingerprint: Array
-    every: float = field(default_factory=lambda: EVERY)
+    every: float = field(default_factory=lambda: EVERY)  # as it is now: who is in a hurry may change it
     _last: float = field(default_factory=time.monotonic)
 
     def is_time(self) -> bool:
@@ -41,36 +41,48 @@ class Checkpoints:
     def write(self, step: int, arrays: Mapping[str, Array]) -> None:
         """Write one whole, or not at all, and remove those that are not needed any more."""
         path = self.folder / f"{step:09d}{SUFFIX}"
+        self._last = time.monotonic()
+        try:
+            self._write(path, arrays)
+        except OSError as error:  # a full disk should not end a fit that goes on without it
+            _warn(f"the checkpoint {path} cannot be written ({error.strerror}); the fit goes on without it")
+            return
+        for old in self._paths()[KEPT:]:
+            old.unlink(missing_ok=True)
+
+    def _write(self, path: Path, arrays: Mapping[str, Array]) -> None:
         beside = path.with_suffix(".part")
         with open(beside, "wb") as file:
             np.savez(file, fingerprint=self.fingerprint, **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-        for old in self._paths()[KEPT:]:
-            old.unlink(missing_ok=True)
-        self._last = time.monotonic()
 
     def read(self) -> dict[str, Array] | None:
         """The newest that is whole; None if the fit was killed before it wrote any."""
-        refused = []
+        refused: dict[Path, str] = {}
         for path in self._paths():
             try:
                 found = _arrays(path)
+            except PermissionError as error:
+                raise CheckpointError(
+                    f"{path} cannot be read: permission denied; check who owns it"
+                ) from error
             except DAMAGE as error:
-                refused.append(f"{path} is cut short or damaged ({' '.join(str(error).split())[:120]})")
+                reason = " ".join(str(error).split())[:120]
+                refused[path] = f"{path} is cut short or damaged ({reason})"
                 continue
             self._check(path, found)
             if refused:
-                warnings.warn(
-                    f"{'; '.join(refused)}: the checkpoint before it is used, {path.name}",
-                    TermwiseWarning,
-                    stacklevel=2,
-                )
+                said = "; ".join(refused.values())
+                _warn(f"{said}: the checkpoint before it is used, {path.name}")
+            for damaged in refused:  # or it would be taken for one of the newest
+                damaged.unlink(missing_ok=True)
             return found
         if refused:
             raise CheckpointError(
-                f"{'; '.join(refused)}, and there is no other; fit again from the beginning with checkpoint="
+                f"{'; '.join(refused.values())}, and there is no other; fit again from the beginning with "
+                "checkpoint="
             )
         return None
 
@@ -85,6 +97,10 @@ class Checkpoints:
         return sorted(self.folder.glob(f"*{SUFFIX}"), reverse=True)
 
 
+def _warn(text: str) -> None:
+    warnings.warn(text, TermwiseWarning, stacklevel=3)
+
+
 def _arrays(path: Path) -> dict[str, Array]:
     with np.load(path, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
@@ -95,7 +111,7 @@ def new_folder(path: str | os.PathLike[str]) -> Path:
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.glob(f"*{SUFFIX}")):
+        if any(folder.rglob(f"*{SUFFIX}")):
             raise OptionError(
                 f"checkpoint is {str(folder)!r}, which holds checkpoints already; go on from them with "
                 "resume=, or give another folder"
@@ -119,4 +135,6 @@ def old_folder(path: str | os.PathLike[str]) -> Path:
             f"resume is {str(folder)!r}, and there is no such folder of checkpoints; give the one that the "
             "fit was begun with as checkpoint="
         )
+    if not any(folder.rglob(f"*{SUFFIX}")):
+        _warn(f"the folder {str(folder)!r} has no checkpoint yet, so the fit begins at the beginning")
     return folder

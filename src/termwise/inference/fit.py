@@ -93,7 +93,7 @@ def fit_exact(
     if model.likelihood is not None and model.variance_of_terms(best.theta) < NOTHING:
         # Where short lengthscales explain nothing, long ones may.
         starts += first_points(model, 1, rng, LONG_LENGTHSCALE)
-        climbs.append(climb_from(len(climbs), cores()))
+        climbs += _climb_all(lambda _, threads: climb_from(len(climbs), threads), 1, n_rows, options)
         best = max(climbs, key=lambda climb: climb.objective)
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")

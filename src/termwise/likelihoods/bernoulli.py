@@ -77,6 +77,10 @@ class Probit(Likelihood):
         ratio, bend = _ratio(t)
         return Tilted(log_ndtr(t), signs * ratio / width, bend / width**2)
 
+    def _log_average(self, y: Array, mean: Array, variance: Array) -> Array:
+        value: Array = log_ndtr(_signs(y) * mean / np.sqrt(1.0 + variance))
+        return value
+
     def probability(self, mean: Array, variance: Array) -> Array:
         """P(y = 1) where f is normal."""
         value: Array = ndtr(mean / np.sqrt(1.0 + variance))

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
+from itertools import compress, islice
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from termwise.table.schema import Schema
 from termwise.table.table import Table, Values
 from termwise.table.target import feature_names
 
+MOST_LABELS = 100  # of a target: each costs a fit
 MOST_LEVELS = 100_000  # a column with more levels is given up, so that what is kept stays small
 
 
@@ -129,7 +130,9 @@ class LabelSurvey:
     counts: Mapping[Level, int]
 
     def __add__(self, other: LabelSurvey) -> LabelSurvey:
-        return LabelSurvey(_added(self.counts, other.counts))
+        # One label more than anybody can use says enough, and keeps what is kept small.
+        counts = _added(self.counts, other.counts)
+        return LabelSurvey(dict(islice(counts.items(), MOST_LABELS + 1)))
 
 
 @dataclass(frozen=True)
