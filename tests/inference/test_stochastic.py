@@ -233,7 +233,8 @@ def test_folders_of_checkpoints(tmp_path):
     with pytest.raises(OptionError, match=r"resume is .*no such folder"):
         old_folder(tmp_path / "none")
     folder = new_folder(tmp_path / "deep" / "new")
-    assert old_folder(folder) == folder
+    with pytest.warns(TermwiseWarning, match="no checkpoint yet, so the fit begins at the beginning"):
+        assert old_folder(folder) == folder
     (folder / "000000001.npz").touch()
     with pytest.raises(OptionError, match=r"holds checkpoints already; go on from them with resume="):
         new_folder(folder)
