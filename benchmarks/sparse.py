@@ -15,7 +15,8 @@ from benchmarks import child
 from benchmarks.figures import Figure
 from benchmarks.timing import seconds, take_turns
 from termwise import OAKRegressor
-from termwise.inference.blocks import BLOCK_ROWS, ArrayChunk
+from termwise.encode.rows import ArrayChunk
+from termwise.inference.blocks import BLOCK_ROWS
 from termwise.inference.climb import Climb, Effort, ascend
 from termwise.inference.columns import WarpedColumn
 from termwise.inference.model import Layout, Model

@@ -8,9 +8,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from termwise import OAKRegressor
+from termwise.encode.rows import ArrayChunk
 from termwise.explain.sobol import term_variances
 from termwise.inference import coarse
-from termwise.inference.blocks import ArrayChunk
 from termwise.inference.coarse import Data, SparseOptions, Stages, fit_sparse
 from termwise.inference.columns import FixedColumn, WarpedColumn
 from termwise.inference.exact import ExactObjective

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from termwise.inference.blocks import ArrayChunk
+from termwise.encode.rows import ArrayChunk
 from termwise.inference.columns import FixedColumn, WarpedColumn
 from termwise.inference.exact import ExactObjective
 from termwise.inference.fit import FitOptions, fit_exact

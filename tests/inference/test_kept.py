@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from termwise.encode.rows import ArrayChunk
 from termwise.inference import blocks
 from termwise.inference import kept as kept_module
-from termwise.inference.blocks import ArrayChunk, adjoint, statistics
+from termwise.inference.blocks import adjoint, statistics
 from termwise.inference.kept import Kept
 from tests.inference.test_blocks import assert_bitwise, problem, pull_of
 

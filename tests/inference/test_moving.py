@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import termwise as tw
-from termwise.inference.blocks import ArrayChunk
+from termwise.encode.rows import ArrayChunk
 from termwise.inference.climb import Effort
 from termwise.inference.moving import inducing_gradient, movable_cells, move_rows
 from termwise.inference.sparse import SparseObjective

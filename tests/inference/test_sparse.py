@@ -7,9 +7,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import termwise.inference.sparse as sparse_module
+from termwise.encode.rows import ArrayChunk
 from termwise.explain.sobol import term_variances
 from termwise.inference import blocks
-from termwise.inference.blocks import ArrayChunk
 from termwise.inference.exact import ExactObjective
 from termwise.inference.orders import AllSubsets, EachOrder
 from termwise.inference.sparse import JITTER, SparseObjective

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from termwise.encode.rows import ArrayChunk
 from termwise.inference import blocks, sites
 from termwise.inference.approximate import SiteObjective
-from termwise.inference.blocks import ArrayChunk
 from termwise.inference.model import Model
 from termwise.inference.sites import RULES
 from termwise.inference.sparse import SparseObjective

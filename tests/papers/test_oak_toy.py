@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from termwise import AdditiveGPRegressor, OAKRegressor
-from termwise.inference.blocks import ArrayChunk
+from termwise.encode.rows import ArrayChunk
 from termwise.inference.columns import FixedColumn
 from termwise.inference.fit import FitOptions, fit_exact
 from termwise.inference.model import Model

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from termwise.encode.encoder import Encoder, fit_encoder
+from termwise.encode.rows import ArrayChunk
 from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TermError
 from termwise.estimators.columns import ColumnPlan, learned_encoder, plan_columns, require_columns
@@ -27,7 +28,6 @@ from termwise.estimators.targets import Target
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.terms import Term
-from termwise.inference.blocks import ArrayChunk
 from termwise.inference.fit import Fit
 from termwise.inference.inducing import CHOICES
 from termwise.inference.model import Model

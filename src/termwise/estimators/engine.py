@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from termwise.encode.rows import ArrayChunk
 from termwise.errors import NotEnoughMemoryError, OptionError, TableError
-from termwise.inference.blocks import ArrayChunk
 from termwise.inference.coarse import CANDIDATES, MOST_SAMPLED, Data, SparseOptions, fit_sparse
 from termwise.inference.fit import Fit, FitOptions, fit_exact
 from termwise.inference.kept import KEPT_BYTES

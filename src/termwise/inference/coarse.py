@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
-from termwise.inference.blocks import ArrayChunk, Chunk
+from termwise.inference.blocks import Chunk
 from termwise.inference.climb import (
     WORST,
     Climb,

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from joblib import Parallel, delayed
 
+from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
 from termwise.inference.approximate import SiteObjective
-from termwise.inference.blocks import ArrayChunk
 from termwise.inference.climb import WORST, Climb, Effort, Watch, climb, first_points
 from termwise.inference.exact import ExactObjective
 from termwise.inference.model import Model
