@@ -66,7 +66,9 @@ def test_options_that_do_not_go_together(table: Path, tmp_path: Path) -> None:
     assert "--exposure is for counts" in refused("--exposure", "years")
     assert "--likelihood is for numbers" in refused("--likelihood", "student", "--task", "classification")
     assert "--checkpoint and --resume are for Parquet" in refused("--checkpoint", tmp_path / "c")
-    assert "there is no column 'year'" in refused("--likelihood", "poisson", "--exposure", "year")
+    assert "there is no such column besides the target" in refused(
+        "--likelihood", "poisson", "--exposure", "year"
+    )
     made = run("fit", table, "-t", "claims", "-o", tmp_path / "m.termwise", "-q", *COMMON)
     assert made.exit_code == 0, made.output
     wrong = error_of(run("predict", tmp_path / "m.termwise", table, "--exposure", "years"))

@@ -134,8 +134,8 @@ def test_stdout_has_the_rows_before_the_damage(folder: Path, loaded: Any, damage
 def test_an_interrupt_while_predictions_are_written(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(model: Any, data: Any) -> Any:
-        yield next(whole(model, data))
+    def interrupted(model: Any, *given: Any) -> Any:
+        yield next(whole(model, *given))
         raise KeyboardInterrupt
 
     whole = AdditiveRegressor.pieces

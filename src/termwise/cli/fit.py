@@ -11,6 +11,7 @@ from termwise.cli.task import (
     TASKS,
     choose_task,
     refuse_checkpoints,
+    refuse_missing,
     refuse_other_options,
     targets,
 )
@@ -110,6 +111,7 @@ def fit(
         refuse_checkpoints(checkpoint, resume)
         features, y = rows
         if exposure is not None:
+            refuse_missing(exposure, features.names)
             features, more["exposure"] = split_target(features, exposure)
         model.fit(features, y, **more)
     save(model, output)

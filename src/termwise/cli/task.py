@@ -109,6 +109,15 @@ def refuse_other_options(task: str, name: str, **given: str | None) -> None:
         raise OptionError("--exposure is for counts; use it with --likelihood poisson, or leave it out")
 
 
+def refuse_missing(exposure: str, names: Sequence[str]) -> None:
+    """Refuse an exposure that is no column besides the target."""
+    if exposure not in names:
+        raise OptionError(
+            f"--exposure is {exposure!r}, and there is no such column besides the target; the columns are "
+            f"{', '.join(map(repr, names))}"
+        )
+
+
 def refuse_checkpoints(checkpoint: str | None, resume: str | None) -> None:
     """Refuse checkpoints of tables that are read whole."""
     if checkpoint is not None or resume is not None:

@@ -125,6 +125,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # of an earlier fit to two labels
         first, self.estimators_, self.classes_ = estimators[0], list(estimators), classes
+        for one, label in zip(estimators, classes.tolist(), strict=True):
+            one.label_ = label  # the one against the rest, as figures call it
         self.fit_result_ = joint_result([one.fit_result_ for one in estimators])
         self.objective_ = self.fit_result_.objective
         self.n_features_in_ = first.n_features_in_
@@ -141,7 +143,11 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         super()._check_has_terms()
 
     def decision_function(self, X: Any) -> Array:
-        """The logarithm of the odds of the second label, or a column for each label if there are more."""
+        """The logarithm of the odds of the second label, or a column for each label if there are more.
+
+        Of the probabilities that `predict_proba` gives: averaged over what is not known of the latent
+        function they are nearer to even odds than its mean, to which terms add up.
+        """
         check_is_fitted(self, "classes_")
         table = read_table(X)
         yes, no = np.ones(table.n_rows), np.zeros(table.n_rows)
@@ -211,7 +217,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     def predict_terms(self, X: Any, *, return_std: bool = False, scale: str = "latent") -> Any:
         """What each term adds for each row on the latent scale: constant_ + the sum of a row is its mean.
 
-        That is the logarithm of the odds of the second label with `link="logit"`. With scale="probability",
+        That is the logarithm of the odds of the second label with `link="logit"`, before it is averaged over
+        what is not known: `decision_function` is nearer to zero. With scale="probability",
         what the term alone does to the probability: p(constant_ + term) - p(constant_), the change in
         probability at the mean. These do not add up; they have bands, which `explain` gives, and no std.
         """
@@ -262,7 +269,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         return replace(whole, effects=tuple(self._change().of_effect(effect) for effect in whole.effects))
 
     def _quantity(self) -> tuple[str, str]:
-        return f"change in {LATENT_NAMES[self.link]} of", level_text(self.classes_.tolist()[1])
+        label = getattr(self, "label_", self.classes_.tolist()[1])
+        return f"change in {LATENT_NAMES[self.link]} of", level_text(label)
 
     def prune(self, threshold: float = 0.01) -> Self:
         """A fitted copy that predicts with the constant and the terms with at least this share.

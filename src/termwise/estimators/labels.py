@@ -28,6 +28,11 @@ def classes_of(y: Any, n_rows: int) -> tuple[Array, Array]:
     labels = label_array(y, n_rows)
     _refuse_numbers(labels)
     classes, codes = np.unique(labels, return_inverse=True)
+    if classes.size > MOST_LABELS:
+        raise TargetError(
+            f"the target has {classes.size} different labels, more than {MOST_LABELS}, and each costs a fit; "
+            "use a regressor if they are numbers, or put rare labels together"
+        )
     if classes.size < 2:
         raise TargetError(
             f"all rows have the label {classes.tolist()[0]!r}: one class, expected at least two; check "

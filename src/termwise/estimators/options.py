@@ -93,7 +93,8 @@ def finite_target(y: Any, n_rows: int) -> Array:
         values = values.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise TargetError(
-            f"the target is not made of numbers ({error}); pass one number for each row"
+            f"the target is not made of numbers ({error}); pass one number for each row, or use a classifier "
+            "for labels"
         ) from None
     if values.size != n_rows:
         raise TargetError(

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
 from termwise.estimators.base import AdditiveModel
 from termwise.estimators.dataset import Given, learn_dataset
@@ -122,6 +123,10 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
             return mean
         variance = self.posterior_.variance(encoded) + self.noise_.variance
         return mean, self.target_scale_.scale * np.sqrt(variance)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, exposure: Any = None) -> float:
+        """R² of the predictions, as of all regressors of scikit-learn; of counts those of this exposure."""
+        return float(r2_score(y, self.predict(X, exposure=exposure), sample_weight=sample_weight))
 
     def _latent(self, encoded: Array, exposure: Any = None) -> tuple[Array, Array]:
         """Mean and variance of what the likelihood reads; what pruning took away is unknown too."""
