@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from termwise import OAKRegressor
-from termwise.estimators import engine, regressor
+from termwise.estimators import dataset, engine
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.fused.run import cores
 
@@ -24,7 +24,7 @@ def asked_for(monkeypatch):
         return real(model, data, options, rng, monitor)
 
     monkeypatch.setattr(engine, "fit_sparse", fit)
-    monkeypatch.setattr(regressor, "fit_sparse", fit)
+    monkeypatch.setattr(dataset, "fit_sparse", fit)
     return seen
 
 
