@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,3 +75,17 @@ def assert_same(model: Any, loaded: Any) -> None:
         terms = model.predict_terms(table, return_std=True)
         for one, other in zip(terms, loaded.predict_terms(table, return_std=True), strict=True):
             assert same_bits(one, other)
+
+
+def rewritten(model: Any, folder: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+    """A saved model with something changed in its description."""
+    tw.save(model, folder / "m")
+    with zipfile.ZipFile(folder / "m") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["model.json"])
+    change(document)
+    members["model.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(folder / "changed", "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return folder / "changed"

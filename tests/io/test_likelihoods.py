@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 import termwise as tw
 from termwise.errors import ModelFileError
 from termwise.estimators.targets import LIKELIHOODS
-from tests.io.models import NEW, TABLE, TARGET, assert_same, same_bits
+from tests.io.models import NEW, TABLE, TARGET, assert_same, rewritten, same_bits
 
 COUNTS = np.round(np.exp(TARGET / 8.0))
 EXPOSURE = 1.0 + np.arange(len(COUNTS))
@@ -50,20 +48,6 @@ def test_a_loaded_model_is_the_same_bit_for_bit(name: str, tmp_path: Path) -> No
     assert same_bits(loaded.log_predictive_density(NEW, y), model.log_predictive_density(NEW, y))
     tw.save(loaded, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
-
-
-def rewritten(model: Any, folder: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
-    """A saved model with something changed in its description."""
-    tw.save(model, folder / "m")
-    with zipfile.ZipFile(folder / "m") as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    document = json.loads(members["model.json"])
-    change(document)
-    members["model.json"] = json.dumps(document).encode()
-    with zipfile.ZipFile(folder / "changed", "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return folder / "changed"
 
 
 def test_a_file_of_the_first_format_is_of_normal_noise(tmp_path: Path) -> None:

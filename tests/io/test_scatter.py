@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +13,7 @@ import pytest
 
 import termwise as tw
 from termwise.errors import ModelFileError
-from tests.io.models import same_bits
+from tests.io.models import rewritten, same_bits
 
 ROWS, INDUCING = 1200, 10
 
@@ -83,20 +81,6 @@ def test_a_scatter_that_is_none_is_refused(how: str, sparse: Any, tmp_path: Path
     changed = rewritten(sparse[0], tmp_path, DAMAGED[how])
     with pytest.raises(ModelFileError, match="save the model again"):
         tw.load(changed)
-
-
-def rewritten(model: Any, folder: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
-    """A saved model with something changed in its description."""
-    tw.save(model, folder / "m")
-    with zipfile.ZipFile(folder / "m") as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    document = json.loads(members["model.json"])
-    change(document)
-    members["model.json"] = json.dumps(document).encode()
-    with zipfile.ZipFile(folder / "changed", "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return folder / "changed"
 
 
 def test_a_file_from_before_the_scatter_was_learned_has_normal_noise(sparse: Any, tmp_path: Path) -> None:

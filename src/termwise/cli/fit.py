@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from termwise.cli.task import (
     refuse_other_options,
     targets,
 )
+
+if TYPE_CHECKING:
+    from termwise.table import Table, Values
 
 
 @click.command(short_help="Fit a table and save the model.")
@@ -88,7 +91,6 @@ def fit(
       termwise fit 'flights/*.parquet' --target delay -o flights.termwise
     """
     from termwise.cli.files import check_writable, is_dataset, read_one, refuse_to_replace
-    from termwise.cli.summary import json_text, summary, summary_text
     from termwise.io import save
     from termwise.table import split_target
 
@@ -104,17 +106,31 @@ def fit(
     if told and not quiet:
         click.echo(told, err=True)
     model = _estimator(**asked, task=chosen, progress=not quiet)
-    more: dict[str, Any] = {} if exposure is None else {"exposure": exposure}
     if rows is None:
+        more = {} if exposure is None else {"exposure": exposure}
         model.fit_dataset(list(tables), target=target, checkpoint=checkpoint, resume=resume, **more)
     else:
         refuse_checkpoints(checkpoint, resume)
-        features, y = rows
-        if exposure is not None:
-            refuse_missing(exposure, features.names)
-            features, more["exposure"] = split_target(features, exposure)
-        model.fit(features, y, **more)
+        _fit_in_memory(model, *rows, exposure)
     save(model, output)
+    _tell(model, output, top, as_json, quiet)
+
+
+def _fit_in_memory(model: Any, features: Table, y: Values, exposure: str | None) -> None:
+    from termwise.table import split_target
+
+    if exposure is None:
+        model.fit(features, y)
+        return
+    refuse_missing(exposure, features.names)
+    features, exposures = split_target(features, exposure)
+    model.fit(features, y, exposure=exposures)
+
+
+def _tell(model: Any, output: str, top: int | None, as_json: bool, quiet: bool) -> None:
+    """How the fit went, on stderr, and the ranked terms."""
+    from termwise.cli.summary import json_text, summary, summary_text
+
     if not quiet:
         result = model.fit_result_
         click.echo(
