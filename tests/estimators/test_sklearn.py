@@ -259,17 +259,35 @@ def test_shares_are_the_variance_of_the_terms() -> None:
     assert table["share"][0] == pytest.approx(expected, abs=0.03)
 
 
-def test_prune_predicts_with_the_kept_terms_only(fitted: Any) -> None:
+def test_prune_keeps_the_terms_with_a_share(fitted: Any) -> None:
     before = fitted.predict(as_pandas())
     shares = fitted.sobol_["share"]
     pruned = fitted.prune(threshold=float(np.mean(shares)))
     kept = [term.name for term, share in zip(fitted.terms_, shares, strict=True) if share >= np.mean(shares)]
-    assert [term.name for term in pruned.terms_] == kept
-    total = fitted.constant_ + fitted.predict_terms(as_pandas())[kept].to_numpy().sum(axis=1)
+    assert sorted(term.name for term in pruned.terms_) == sorted(kept)
+    assert pruned.sobol_["share"].sum() == pytest.approx(1.0)
+    assert pruned.order_shares_.sum() == pytest.approx(1.0)
+    total = pruned.constant_ + pruned.predict_terms(as_pandas()).to_numpy().sum(axis=1)
     mean, std = pruned.predict(as_pandas(), return_std=True)
     np.testing.assert_allclose(mean, total, rtol=0.0, atol=1e-8)
     assert np.all(std > 0.0)
     np.testing.assert_array_equal(fitted.predict(as_pandas()), before)
+
+
+def test_prune_to_a_number_keeps_what_the_data_would_miss() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    X[:, 3] = X[:, 0] + 0.05 * rng.normal(size=150)  # says nearly what the first says
+    y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.normal(size=150)
+    model = OAKRegressor(max_order=2, n_restarts=1).fit(X, y)
+    pruned = model.prune(0.0, n_terms=2)
+    assert {term.name for term in pruned.terms_} <= {"x0", "x1", "x3"}
+    assert len(pruned.terms_) == 2
+    assert np.std(pruned.predict(X) - model.predict(X)) < 0.1
+    assert model.prune(0.0, n_terms=0).terms_ == []
+    assert len(model.prune(n_terms=99).terms_) == len(model.prune().terms_)
+    with pytest.raises(OptionError, match="n_terms"):
+        model.prune(n_terms=-1)
 
 
 @pytest.mark.parametrize("number", [np.float32, np.float64])
@@ -279,12 +297,12 @@ def test_prune_takes_numpy_numbers(oak: OAKRegressor, number: type) -> None:
 
 def test_prune_to_nothing_leaves_the_constant(oak: OAKRegressor) -> None:
     pruned = oak.prune(threshold=1.0)
-    np.testing.assert_allclose(pruned.predict(as_pandas()), np.full(ROWS, oak.constant_), atol=1e-8)
+    np.testing.assert_allclose(pruned.predict(as_pandas()), np.full(ROWS, pruned.constant_), atol=1e-8)
     assert pruned.terms_ == []
     assert pruned.explain().effects == ()
     mean, std = pruned.predict_terms(as_pandas(), return_std=True)
     assert mean.shape == std.shape == (ROWS, 0)
-    np.testing.assert_allclose(pruned.explain(as_pandas()).predictions, oak.constant_)
+    np.testing.assert_allclose(pruned.explain(as_pandas()).predictions, pruned.constant_)
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.5, "0.1", None])
@@ -349,14 +367,16 @@ def test_terms_sum_to_the_prediction_on_a_wide_table(kind):
     assert model.sobol_["share"].sum() == pytest.approx(1.0)
 
 
-def test_pruning_never_makes_a_model_surer():
+def test_a_pruned_model_is_as_sure_as_it_is_right():
     rng = np.random.default_rng(0)
-    X, new = rng.normal(size=(80, 5)), rng.normal(size=(200, 5))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=80)
-    model = OAKRegressor(n_restarts=1).fit(X, y)
-    stds = [model.prune(t).predict(new, return_std=True)[1].mean() for t in (0.0, 0.01, 0.1, 1.0)]
-    assert stds == sorted(stds)
-    assert stds[0] >= 0.999 * model.predict(new, return_std=True)[1].mean()
+    X = rng.normal(size=(2080, 5))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=2080)
+    model = OAKRegressor(n_restarts=1).fit(X[:80], y[:80])
+    for threshold in (0.01, 0.1, 1.0):
+        mean, std = model.prune(threshold).predict(X[80:], return_std=True)
+        assert np.std((y[80:] - mean) / std) == pytest.approx(1.0, abs=0.15)
+    same = model.prune(0.0).predict(X[80:], return_std=True)
+    np.testing.assert_allclose(same, model.predict(X[80:], return_std=True), rtol=1e-8)
     assert model.prune(1.0).explained_ == 0.0
     with pytest.raises(ValueError, match="read-only"):
         model.sobol_["share"][0] = 0.5

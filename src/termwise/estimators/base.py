@@ -23,7 +23,7 @@ from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory, l
 from termwise.estimators.known import Wanted, know
 from termwise.estimators.merge import merged_rows, repeated_rows
 from termwise.estimators.options import KERNELS, one_of, whole_number
-from termwise.estimators.ranked import Ranked, ranked_terms, variance_between
+from termwise.estimators.ranked import Ranked, ranked_terms
 from termwise.estimators.targets import Target
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
@@ -36,6 +36,7 @@ from termwise.inference.progress import monitor_for
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.additive import Subset
 from termwise.measures.base import Array
+from termwise.posterior.prune import least_missed, with_terms
 from termwise.table import Schema, Table, open_dataset, read_table
 
 LEADING = 6  # terms drawn by default
@@ -239,10 +240,12 @@ class AdditiveModel(BaseEstimator):
         explained = self._ranked().explained
         return explained / (explained + self.noise_.variance)
 
-    def prune(self, threshold: float = 0.01) -> Self:
-        """A fitted copy that predicts with the constant and the terms with at least this share.
+    def prune(self, threshold: float = 0.01, *, n_terms: int | None = None) -> Self:
+        """A fitted copy with the constant and the terms that have at least this share, and n_terms at most.
 
-        What the other terms would have added is not known to it, so it counts as noise.
+        If there are more, the one goes that the data miss least (by their evidence), and so on. The terms
+        that stay take up what they can of the others, as if these had never been there; what they cannot
+        counts as noise. Shares are those of the terms that stay.
         """
         if (
             isinstance(threshold, bool)
@@ -250,16 +253,18 @@ class AdditiveModel(BaseEstimator):
             or not 0.0 <= threshold <= 1.0
         ):
             raise OptionError(f"threshold is {threshold!r}; use a share between 0 and 1")
+        if n_terms is not None:
+            whole_number("n_terms", n_terms, at_least=0)
         ranked = self._ranked()
         shares = ranked.table["share"]
         kept = tuple(
             term.columns for term, share in zip(ranked.terms, shares, strict=True) if share >= threshold
         )
-        posterior = replace(self.posterior_, terms=((), *kept))
+        if n_terms is not None:
+            kept = least_missed(self.posterior_, kept, n_terms)
         pruned = copy.copy(self)
-        lost = variance_between(self.posterior_, posterior)
-        pruned.posterior_ = replace(posterior, noise=posterior.noise + lost)
-        pruned.noise_ = self.noise_.widened(lost)
+        pruned.posterior_ = with_terms(self.posterior_, kept)
+        pruned.noise_ = self.noise_.widened(pruned.posterior_.noise - self.posterior_.noise)
         pruned.__dict__.pop("_ranked_cache", None)
         return pruned
 

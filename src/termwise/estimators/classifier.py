@@ -272,17 +272,18 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         label = getattr(self, "label_", self.classes_.tolist()[1])
         return f"change in {LATENT_NAMES[self.link]} of", level_text(label)
 
-    def prune(self, threshold: float = 0.01) -> Self:
-        """A fitted copy that predicts with the constant and the terms with at least this share.
+    def prune(self, threshold: float = 0.01, *, n_terms: int | None = None) -> Self:
+        """A fitted copy with the constant and the terms that have at least this share, and n_terms at most.
 
-        What the other terms would have added is not known to it, so it is less sure. With more than two
-        labels, the terms of each label that have this share of what its terms explain are kept.
+        If there are more, the one goes that the data miss least (by their evidence), and so on. The terms
+        that stay take up what they can of the others; what they cannot makes the model less sure. With more
+        than two labels, each label keeps terms of its own.
         """
         check_is_fitted(self, "classes_")
         if self.classes_.size == 2:
-            return super().prune(threshold)
+            return super().prune(threshold, n_terms=n_terms)
         pruned = copy.copy(self)
-        pruned.estimators_ = [one.prune(threshold) for one in self.estimators_]
+        pruned.estimators_ = [one.prune(threshold, n_terms=n_terms) for one in self.estimators_]
         return pruned
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
 TINY = 1e-300
-SHUFFLED = 500  # rows over which the effect of pruning is averaged
 ROWS = 2000  # rows over which the variance of terms that are not orthogonal is taken
 
 
@@ -22,8 +21,7 @@ ROWS = 2000  # rows over which the variance of terms that are not orthogonal is 
 class Ranked:
     """Terms by share, their table, the shares of the orders, and whether the list has all terms.
 
-    Shares are of the variance that the whole model explains, also if it is pruned; `explained` is the
-    variance that these terms explain, in variances of the target.
+    `explained` is the variance that these terms explain, in variances of the target.
     """
 
     terms: tuple[Term, ...]
@@ -37,22 +35,16 @@ def ranked_terms(posterior: Posterior, names: Sequence[str], rng: np.random.Gene
     """Rank the terms of a posterior by their share of the explained variance."""
     orthogonal = all(component.measure is not None for component in posterior.kernel.components)
     X = posterior.rows[:: -(-len(posterior.rows) // ROWS)]
-    found, intervals = _variances(replace(posterior, terms=None), X, orthogonal, rng)
+    found, intervals = _variances(posterior, X, orthogonal, rng)
     shares = found.variances / max(found.total, TINY)
     order, by_order = np.argsort(-shares, kind="stable"), found.by_order[1:]
-    if posterior.terms is not None:
-        kept = set(posterior.terms)
-        order = np.array([i for i in order if found.terms[i] in kept], dtype=np.intp)
-        by_order = np.zeros(by_order.size)
-        for i in order:
-            by_order[len(found.terms[i]) - 1] += found.variances[i]
-    whole = max(float(np.sum(found.by_order[1:])), TINY)
     explained = float(np.sum(by_order)) if orthogonal else float(np.var(posterior.mean(X)))
     terms = tuple(named_term(found.terms[i], names) for i in order)
-    table, order_shares = sobol_table(terms, shares[order], intervals[order]), by_order / whole
+    table = sobol_table(terms, shares[order], intervals[order])
+    order_shares = by_order / max(float(np.sum(by_order)), TINY)
     for kept_array in (table, order_shares):
         kept_array.setflags(write=False)  # it is kept, and goes with `terms` row by row
-    return Ranked(terms, table, order_shares, found.complete or posterior.terms is not None, explained)
+    return Ranked(terms, table, order_shares, found.complete, explained)
 
 
 def _variances(
@@ -64,15 +56,3 @@ def _variances(
     # Terms that are not orthogonal have no share of their own to be sure or unsure of.
     found = sampled_variances(posterior, X)
     return found, np.full((len(found.terms), 2), np.nan)
-
-
-def variance_between(whole: Posterior, part: Posterior) -> float:
-    """The mean of (f - f_part)^2 expected at new rows: what leaving terms out adds to the noise.
-
-    New rows have the columns of the rows seen, each shuffled by itself, as if the columns were independent.
-    """
-    rng = np.random.default_rng(0)
-    rows = whole.rows[:: -(-len(whole.rows) // SHUFFLED)]
-    X = np.array([rng.permutation(column) for column in rows.T]).T
-    of_mean = float(np.mean((whole.mean(X) - part.mean(X)) ** 2))
-    return of_mean + max(float(np.mean(whole.variance(X) - part.variance(X))), 0.0)

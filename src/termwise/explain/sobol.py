@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import combinations
 from math import comb
+from operator import mul
 
 import numpy as np
 
@@ -39,8 +41,9 @@ def term_variances(posterior: Posterior, most_terms: int = MOST_TERMS) -> TermVa
     L_d = int z_d(., Z) z_d(Z, .) dp. Tile by tile: memory does not grow with the centres. Orders whose
     terms would be more than `most_terms` are not listed; their totals are sum_|u|=r R_u, which needs no list.
     """
+    if posterior.terms is not None:
+        return _listed_variances(posterior)
     kernel = posterior.kernel
-    assert posterior.terms is None, "the terms of a pruned posterior are a choice from those of the whole"
     order = listed_order(len(kernel.components), kernel.max_order, most_terms)
     terms = tuple(subsets(len(kernel.components), order))
     totals, by_order = np.zeros(len(terms)), np.zeros(kernel.max_order + 1)
@@ -60,12 +63,36 @@ def term_variances(posterior: Posterior, most_terms: int = MOST_TERMS) -> TermVa
     return TermVariances(terms, variances, by_order, total, order == kernel.max_order)
 
 
+def _listed_variances(posterior: Posterior) -> TermVariances:
+    """The same for a posterior that has only some of the terms."""
+    kernel, terms = posterior.kernel, tuple(term for term in posterior.terms or () if term)
+    totals = np.zeros(len(terms))
+    used = {d for term in terms for d in term}
+    moments = {d: kernel.components[d].second_moments(posterior.centres[:, d]) for d in used}
+    for rows, columns, times in _tiles(posterior.alpha.size):
+        root = times * np.outer(posterior.alpha[rows], posterior.alpha[columns])
+        L = {d: moment(rows, columns) for d, moment in moments.items()}
+        for i, term in enumerate(terms):
+            totals[i] += np.sum(reduce(mul, (L[d] for d in term), root))
+    scale = np.array([kernel.variances[len(term)] ** 2 for term in terms])
+    return _of_listed(posterior, terms, np.maximum(totals * scale, 0.0))
+
+
+def _of_listed(posterior: Posterior, terms: tuple[Subset, ...], variances: Array) -> TermVariances:
+    by_order = np.zeros(posterior.kernel.max_order + 1)
+    np.add.at(by_order, [len(term) for term in terms], variances)
+    return TermVariances(terms, variances, by_order, float(np.sum(variances)), complete=True)
+
+
 def sampled_variances(posterior: Posterior, X: Array, most_terms: int = MOST_SAMPLED) -> TermVariances:
     """The same for terms that are not orthogonal: the variance of each term's mean over the rows X.
 
     They are not the parts of one variance: the total is the sum over terms, or over an order not listed.
     """
     kernel, n = posterior.kernel, len(posterior.kernel.components)
+    if posterior.terms is not None:
+        listed_terms = tuple(term for term in posterior.terms if term)
+        return _of_listed(posterior, listed_terms, np.var(posterior.term_means(listed_terms, X), axis=0))
     present = [r for r in range(1, kernel.max_order + 1) if kernel.variances[r] > 0.0]
     counts = np.cumsum([comb(n, r) for r in present])
     listed = [r for r, count in zip(present, counts, strict=True) if count <= most_terms]

@@ -37,7 +37,8 @@ class Posterior:
         """Rows as they were learned from."""
         return self.centres if self.seen is None else self.seen
 
-    def _matrix(self, X: Array, Z: Array) -> Array:
+    def prior(self, X: Array, Z: Array) -> Array:
+        """The prior covariance between two sets of rows."""
         if self.terms is None:
             return self.kernel.matrix(X, Z)
         total = np.zeros((X.shape[0], Z.shape[0]))
@@ -67,18 +68,18 @@ class Posterior:
 
     def mean(self, X: Array) -> Array:
         """E f(x)."""
-        return _in_blocks(X, lambda rows: self._matrix(rows, self.centres) @ self.alpha)
+        return _in_blocks(X, lambda rows: self.prior(rows, self.centres) @ self.alpha)
 
     def variance(self, X: Array) -> Array:
         """Var f(x), with that of terms whose cells are missing; without the noise."""
         return _in_blocks(
-            X, lambda rows: _reduced(self._diagonal(rows), self._matrix(rows, self.centres) @ self.root)
+            X, lambda rows: _reduced(self._diagonal(rows), self.prior(rows, self.centres) @ self.root)
         )
 
     def covariance(self, X: Array) -> Array:
         """Cov f(x_i), f(x_j) for all pairs of rows; the variance lost in missing cells on the diagonal."""
-        half = self._matrix(X, self.centres) @ self.root
-        prior = self._matrix(X, X)
+        half = self.prior(X, self.centres) @ self.root
+        prior = self.prior(X, X)
         np.fill_diagonal(prior, self._diagonal(X))
         return prior - half @ half.T
 

@@ -1,0 +1,123 @@
+"""A posterior with fewer terms: what the rows told, told again to the terms that stay.
+
+Whatever the engine, B = root root' is (K + N)^-1 and alpha = B t: as if the centres had been seen with noise
+N and targets t. Without the terms whose kernel is D, and with what the others cannot take up as noise of a
+variance s, the same is seen through K - D + s I. With R the root and E = D - s I,
+
+    B' = R C^-1 R',  alpha' = alpha + R C^-1 R' E alpha,  C = I - R' E R,
+
+and no row is needed. The log evidence changes by -(alpha' E alpha + v' C^-1 v + log det C) / 2 with
+v = R' E alpha. What a term has lost in missing cells was noise, and stays it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize_scalar
+
+from termwise.errors import NumericalError
+from termwise.kernels.additive import Subset
+from termwise.measures.base import Array
+from termwise.posterior.posterior import Posterior
+
+ROUNDING = 1e-12
+NEGLIGIBLE = 1e-9  # of a direction's prior variance: less than this the rows do not tell of it
+LEAST_NOISE, MOST_NOISE = 1e-8, 10.0  # where more noise is looked for, in prior variances
+PRECISION = 0.02  # of its logarithm
+
+
+def with_terms(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
+    """The posterior of the constant and these terms, as if there had never been others.
+
+    The noise that makes up for the others is where the evidence is highest.
+    """
+    Z, kept = posterior.centres, replace(posterior, terms=((), *terms))
+    whole = posterior.prior(Z, Z)
+    D = whole - kept.prior(Z, Z)
+    if np.max(np.abs(D), initial=0.0) <= ROUNDING * np.max(np.abs(whole), initial=0.0):
+        return kept  # these are all
+    alpha, root = posterior.alpha, posterior.root
+    removal = _Removal.of(D, alpha, root)
+    noise = _Removal.of(np.eye(len(Z)), alpha, root)
+    variance = _most_likely(removal, noise, float(np.mean(np.diag(whole))))
+    removal += noise.times(-variance)
+    upper = removal.factor()
+    taken: Array = solve_triangular(upper, root.T, trans="T").T
+    alpha = alpha + taken @ solve_triangular(upper, removal.linear, trans="T")
+    return replace(kept, alpha=alpha, root=taken, noise=posterior.noise + variance)
+
+
+def least_missed(posterior: Posterior, terms: Sequence[Subset], count: int) -> tuple[Subset, ...]:
+    """As many of the terms as asked for: the one that the evidence misses least goes first, and so on."""
+    left = list(terms)
+    if len(left) <= count:
+        return tuple(left)
+    by_term = _removals(with_terms(posterior, terms), left)
+    gone: _Removal | None = None
+    while len(left) > count:
+        tried = [(by_term[u] if gone is None else gone + by_term[u]) for u in left]
+        best = int(np.argmax([removal.gain() for removal in tried]))
+        gone = tried[best]
+        left.pop(best)
+    return tuple(left)
+
+
+@dataclass(frozen=True, eq=False)
+class _Removal:
+    """alpha' E alpha, R' E alpha and R' E R of a part E of the kernel that goes."""
+
+    own: float
+    linear: Array
+    outer: Array
+
+    @classmethod
+    def of(cls, E: Array, alpha: Array, R: Array) -> _Removal:
+        of_alpha = E @ alpha
+        return cls(float(alpha @ of_alpha), R.T @ of_alpha, R.T @ E @ R)
+
+    def __add__(self, other: _Removal) -> _Removal:
+        return _Removal(self.own + other.own, self.linear + other.linear, self.outer + other.outer)
+
+    def times(self, by: float) -> _Removal:
+        return _Removal(by * self.own, by * self.linear, by * self.outer)
+
+    def factor(self) -> Array:
+        """The upper triangular U with U'U = C."""
+        try:
+            upper: Array = cholesky(np.eye(self.linear.size) - self.outer, lower=False)
+        except (np.linalg.LinAlgError, ValueError) as error:
+            raise NumericalError(
+                f"rounding hides what the terms are without the others: {error}; keep more of them, or fit "
+                "again with fewer columns"
+            ) from None
+        return upper
+
+    def gain(self) -> float:
+        """What the log evidence gains by it; mostly below zero."""
+        upper = self.factor()
+        moved = solve_triangular(upper, self.linear, trans="T")
+        return -0.5 * (self.own + float(moved @ moved)) - float(np.sum(np.log(np.diag(upper))))
+
+
+def _most_likely(removal: _Removal, noise: _Removal, scale: float) -> float:
+    """The variance of the noise that makes up for what goes."""
+
+    def loss(logarithm: float) -> float:
+        return -(removal + noise.times(-np.exp(logarithm))).gain()
+
+    bounds = np.log([LEAST_NOISE * scale, MOST_NOISE * scale])
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": PRECISION})
+    return float(np.exp(found.x))
+
+
+def _removals(posterior: Posterior, terms: Sequence[Subset]) -> dict[Subset, _Removal]:
+    """The removal of each term, in the directions that the rows tell of."""
+    Z, alpha, root = posterior.centres, posterior.alpha, posterior.root
+    # Terms are parts of the whole kernel: where that has no variance they have none.
+    eigenvalues, vectors = np.linalg.eigh(root.T @ posterior.prior(Z, Z) @ root)
+    R = root @ vectors[:, eigenvalues > NEGLIGIBLE]
+    return {term: _Removal.of(posterior.kernel.term_matrix(term, Z, Z), alpha, R) for term in terms}
