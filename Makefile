@@ -15,7 +15,7 @@ demo: $(VENV)/.plot
 	$(BIN)/python examples/demo.py
 
 # One BLAS thread for each of the test processes, or they wait for each other.
-test: lint
+test: lint $(VENV)/.browser
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
 lint: $(VENV)/.dev
@@ -38,6 +38,11 @@ clean:
 # The stamp .venv/.NAME says that the extra NAME is installed as pyproject.toml and the pins now have it.
 $(VENV)/.%: pyproject.toml constraints-dev.txt | $(VENV)/.made
 	$(INSTALL) -e '.[$*]'
+	@touch $@
+
+# The pages of models are tested in a real browser.
+$(VENV)/.browser: | $(VENV)/.made
+	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || echo "chromium cannot be installed; the tests that need it are skipped"
 	@touch $@
 
 $(VENV)/.made:

@@ -9,11 +9,12 @@ from termwise.cli.explain import explain
 from termwise.cli.failure import Commands
 from termwise.cli.fit import fit
 from termwise.cli.predict import predict
+from termwise.cli.report import report
 
 
 @click.group(
     cls=Commands,
-    commands={"fit": fit, "predict": predict, "explain": explain},
+    commands={"fit": fit, "predict": predict, "explain": explain, "report": report},
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -29,6 +30,7 @@ def cli(context: click.Context) -> None:
     Example:
       termwise fit houses.csv --target price -o houses.termwise
       termwise explain houses.termwise
+      termwise report houses.termwise -o houses.html
       termwise predict houses.termwise new.csv > predictions.csv
     """
     if context.invoked_subcommand is None:

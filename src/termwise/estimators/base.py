@@ -6,7 +6,8 @@ import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
+from inspect import signature
 from typing import Any, Self, overload
 
 import numpy as np
@@ -27,6 +28,7 @@ from termwise.estimators.ranked import Ranked, ranked_terms
 from termwise.estimators.targets import Target
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
+from termwise.explain.runnable import Runnable
 from termwise.explain.terms import Term
 from termwise.inference.fit import Fit
 from termwise.inference.inducing import CHOICES
@@ -40,6 +42,7 @@ from termwise.posterior.prune import least_missed, with_terms
 from termwise.table import Schema, Table, open_dataset, read_table
 
 LEADING = 6  # terms drawn by default
+LISTED = 2000  # of more terms than can be listed, so many go into a page
 
 
 class AdditiveModel(BaseEstimator):
@@ -119,7 +122,7 @@ class AdditiveModel(BaseEstimator):
             engine = self._asked().engine(n_rows, sites=sites, local=local, kept=kept)
             folder = checkpoint_folder(given.checkpoint, given.resume)
             if engine != "exact":
-                options = self._asked().sparse_options(n_rows, source.workers)
+                options = self._asked().sparse_options(engine, n_rows, source.workers)
                 check_sparse_memory(options, n_rows, len(source.about[0].names))
             rng = np.random.default_rng(seed_of(self.random_state))
             # The exact engine takes so few rows that the sample has all of them.
@@ -287,7 +290,32 @@ class AdditiveModel(BaseEstimator):
             replace(effect(self.posterior_, self.encoder_, term, scale), quantity=quantity, target=target)
             for term in drawn
         )
-        return Explanation(ranked.table, ranked.order_shares, effects, self.explained_)
+        return Explanation(ranked.table, ranked.order_shares, effects, self.explained_, self._runs())
+
+    def _runs(self) -> Runnable:
+        """What it takes to run the model elsewhere."""
+        kind, noise = self._kind()
+        quantity, target = self._quantity()
+        result = self.fit_result_
+        made = {
+            "estimator": type(self).__name__,
+            "rows": result.rows or len(self.posterior_.alpha),
+            "status": str(result.status),
+            "evaluations": result.evaluations,
+            "seconds": result.seconds,
+            "jitter": result.jitter,
+            "options": {name: repr(value) for name, value in changed_options(self).items()},
+            "columns": [asdict(choice) for choice in self.columns_],
+        }
+        label = target if kind in ("logit", "probit") else None
+        ranked = self._ranked()
+        terms = ranked.terms if ranked.complete else ranked.terms[:LISTED]
+        whole = (self.posterior_, self.encoder_, self.target_scale_)
+        return Runnable(*whole, noise, kind, label, terms, quantity, target, made)
+
+    def _kind(self) -> tuple[str, float]:
+        """How a latent value becomes a prediction, and the variance of the noise on it."""
+        return "normal", self.noise_.variance
 
     def _quantity(self) -> tuple[str, str]:
         """What terms are, and of what, as figures say it."""
@@ -327,6 +355,13 @@ def _schema(table: Table, categorical: Any) -> Schema:
     if isinstance(categorical, Mapping):
         return Schema.infer(table, kinds=categorical)
     return Schema.infer(table, categorical=categorical)
+
+
+def changed_options(model: BaseEstimator) -> dict[str, Any]:
+    """The options of a model that are not at their defaults."""
+    defaults = {name: value.default for name, value in signature(type(model)).parameters.items()}
+    own = model.get_params(deep=False)
+    return {name: value for name, value in own.items() if repr(value) != repr(defaults.get(name))}
 
 
 def seed_of(random_state: Any) -> Any:

@@ -268,6 +268,9 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
             return whole
         return replace(whole, effects=tuple(self._change().of_effect(effect) for effect in whole.effects))
 
+    def _kind(self) -> tuple[str, float]:
+        return self.link, self.posterior_.noise
+
     def _quantity(self) -> tuple[str, str]:
         label = getattr(self, "label_", self.classes_.tolist()[1])
         return f"change in {LATENT_NAMES[self.link]} of", level_text(label)

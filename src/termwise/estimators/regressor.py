@@ -174,6 +174,11 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         rows = super()._explain_rows(X)
         return replace(rows, scale="logarithm") if isinstance(self.likelihood_, Poisson) else rows
 
+    def _kind(self) -> tuple[str, float]:
+        if isinstance(self.likelihood_, Poisson):
+            return "poisson", self.posterior_.noise
+        return super()._kind()
+
     def _quantity(self) -> tuple[str, str]:
         if isinstance(self.likelihood_, Poisson):
             return "change in logarithm of", "rate"

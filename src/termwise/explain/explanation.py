@@ -9,6 +9,7 @@ import numpy as np
 
 from termwise.errors import OptionError
 from termwise.explain.effects import Effect
+from termwise.explain.runnable import Runnable
 from termwise.explain.terms import column_names
 from termwise.measures.base import Array
 
@@ -25,6 +26,7 @@ class Explanation:
     order_shares: Array
     effects: tuple[Effect, ...]
     explained: float = np.nan
+    runs: Runnable | None = None  # the model itself, for a page in which it can be tried
 
     def __repr__(self) -> str:
         """The leading terms in one line."""
@@ -49,6 +51,20 @@ class Explanation:
         from termwise.display.effects import EffectsDisplay
 
         return EffectsDisplay(self).plot(**style).figure_
+
+    def report(
+        self, path: Any = None, *, title: str | None = None, rows: Any = None, checks: Any = None
+    ) -> Any:
+        """A page that shows the model and in which it runs, as one file; written to `path` if it is given.
+
+        rows is what `explain` says of some rows, checks what `check` says of rows that were not learned from.
+        """
+        from termwise.report import Report
+
+        made = Report(self, title=title, rows=rows, checks=checks)
+        if path is not None:
+            made.write_html(path)
+        return made
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from termwise.files import replaced_file
 from termwise.io.files import load, save
-from termwise.io.replace import replaced_file
 
 __all__ = ["load", "replaced_file", "save"]

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from termwise.errors import ModelFileError, OptionError
 from termwise.estimators.base import AdditiveModel
+from termwise.files import replaced_file
 from termwise.io.archive import read_archive, write_archive
 from termwise.io.describe import ESTIMATORS, arrays_of, describe
-from termwise.io.replace import replaced_file
 from termwise.io.restore import restore
 
 # What the standard library, NumPy and our own constructors raise for bytes that are not a model.

@@ -1,0 +1,33 @@
+"""What it takes to run a fitted model elsewhere, such as in a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from termwise.encode.encoder import Encoder
+from termwise.encode.scale import Standardise
+from termwise.explain.terms import Term
+from termwise.posterior.posterior import Posterior
+
+
+@dataclass(frozen=True, eq=False)
+class Runnable:
+    """A posterior with the way into it and out of it.
+
+    `kind` is how a latent value becomes a prediction: "normal" (a number, with noise of this variance),
+    "poisson" (the logarithm of a rate), "logit" or "probit" (of the label). `terms` are listed by share;
+    what they add is `quantity` (such as "effect on") `target`. `made` says how the model came to be.
+    """
+
+    posterior: Posterior
+    encoder: Encoder
+    scale: Standardise
+    noise: float
+    kind: str
+    label: str | None
+    terms: tuple[Term, ...]
+    quantity: str
+    target: str
+    made: Mapping[str, Any]

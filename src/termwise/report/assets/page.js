@@ -1,0 +1,206 @@
+// What if: controls for every feature, and the prediction they give, taken apart into terms.
+"use strict";
+
+(() => {
+  const SHOWN = 10; // controls and terms before the rest
+  const data = JSON.parse(document.getElementById("model").textContent);
+  const place = document.getElementById("whatif");
+  if (!place) return;
+
+  // ---- small helpers; texts are always set as texts
+
+  function make(name, attributes = {}, ...children) {
+    const node = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (value === true) node.setAttribute(key, "");
+      else if (value !== false && value !== null) node.setAttribute(key, value);
+    }
+    node.append(...children);
+    return node;
+  }
+
+  function written(value) {
+    if (!Number.isFinite(value)) return "not known";
+    const size = Math.abs(value);
+    const text =
+      size !== 0 && (size >= 1e7 || size < 1e-4)
+        ? value.toExponential(3)
+        : value.toLocaleString("en", { maximumSignificantDigits: 4 });
+    return text.replace("-", "−");
+  }
+
+  const percent = (p) => `${(100 * p).toLocaleString("en", { maximumSignificantDigits: 3 })} %`;
+
+  // ---- the controls
+
+  const MISSING = "missing";
+  const UNSEEN = "unseen";
+  const columns = data.models[0].columns;
+  const row = columns.map((column) => column.start);
+
+  function control(column, d) {
+    const id = `feature-${d}`;
+    const label = make("label", { for: id }, column.name);
+    return column.type === "number" ? numberControl(column, d, id, label) : levelControl(column, d, id, label);
+  }
+
+  function numberControl(column, d, id, label) {
+    const limits = { min: column.low, max: column.high, step: column.step };
+    const slider = make("input", { type: "range", id, ...limits, value: column.start });
+    const typed = make("input", {
+      type: "number", step: "any", value: column.start, "aria-label": `${column.name}, as a number`,
+    });
+    const gone = make("input", { type: "checkbox", "aria-label": `${column.name} is missing` });
+    const set = (value, from) => {
+      if (value !== null) {
+        if (from !== typed) typed.value = value;
+        if (from !== slider) slider.value = value;
+      }
+      slider.disabled = typed.disabled = gone.checked;
+      row[d] = gone.checked || Number.isNaN(value) ? null : value;
+      answer();
+    };
+    slider.addEventListener("input", () => set(slider.valueAsNumber, slider));
+    typed.addEventListener("input", () => set(typed.valueAsNumber, typed));
+    gone.addEventListener("change", () => set(typed.valueAsNumber, gone));
+    return make(
+      "div", { class: "control" }, label, make("div", { class: "set" }, slider, typed),
+      make("label", { class: "gone" }, gone, " missing"),
+    );
+  }
+
+  function levelControl(column, d, id, label) {
+    const choice = make("select", { id });
+    column.levels.forEach((level, code) => choice.append(make("option", { value: code }, level === "" ? "(empty)" : level)));
+    choice.append(make("option", { value: MISSING }, "(missing)"), make("option", { value: UNSEEN }, "(another level)"));
+    choice.value = String(column.start);
+    choice.addEventListener("change", () => {
+      row[d] = choice.value === MISSING || choice.value === UNSEEN ? null : Number(choice.value);
+      answer();
+    });
+    return make("div", { class: "control" }, label, make("div", { class: "set" }, choice));
+  }
+
+  // ---- the answer
+
+  const models = Termwise.load(data);
+  const value = make("p", { class: "value" });
+  const interval = make("p", { class: "quiet" });
+  const spoken = make("div", { role: "status", "aria-live": "polite" }, value, interval);
+  const body = make("tbody");
+  const caption = make("caption", { class: "quiet" });
+  const fall = make(
+    "table", { class: "fall" }, caption,
+    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "term"),
+      make("th", { scope: "col", class: "number" }, "adds"), make("th", { scope: "col" }, "from the constant to the prediction"))),
+    body,
+  );
+  const which = make("select", { id: "label" });
+  models.forEach((model, k) => which.append(make("option", { value: k }, model.model.label ?? "")));
+  which.addEventListener("change", answer);
+
+  function said(found) {
+    const kind = data.models[0].kind;
+    if (models.length > 1) {
+      const total = found.reduce((sum, one) => sum + one.value, 0);
+      const order = found.map((one, k) => [one.value / total, k]).sort((a, b) => b[0] - a[0]);
+      value.textContent = `${models[order[0][1]].model.label}: ${percent(order[0][0])}`;
+      interval.textContent = order.slice(1, 6).map(([p, k]) => `${models[k].model.label} ${percent(p)}`).join(", ");
+      return;
+    }
+    const [one] = found;
+    const write = kind === "normal" || kind === "poisson" ? written : percent;
+    const what = kind === "normal" || kind === "poisson" ? "" : `probability of ${models[0].model.model?.label ?? models[0].model.label}: `;
+    value.textContent = what + write(one.value);
+    const about = { normal: "95 of 100 such rows lie between", poisson: "the rate lies between" }[kind] ?? "it lies between";
+    interval.textContent = `${about} ${write(one.low)} and ${write(one.high)}`;
+  }
+
+  function bar(from, to, low, high, kind, band) {
+    const at = (v) => (100 * (v - low)) / (high - low || 1);
+    const mark = make("i", { class: kind });
+    mark.style.left = `${at(Math.min(from, to))}%`;
+    mark.style.width = `${Math.abs(at(to) - at(from))}%`;
+    const step = make("div", { class: "step", "aria-hidden": "true" }, mark);
+    if (band) {
+      const line = make("b");
+      line.style.left = `${at(to - band)}%`;
+      line.style.width = `${at(to + band) - at(to - band)}%`;
+      step.append(line);
+    }
+    return step;
+  }
+
+  function line(name, number, cell) {
+    return make(
+      "tr", {}, make("th", { scope: "row" }, name), make("td", { class: "number" }, number), make("td", {}, cell),
+    );
+  }
+
+  function waterfall(model) {
+    const terms = model.contributions();
+    const order = terms.map((_, i) => i).sort((a, b) => Math.abs(terms[b]) - Math.abs(terms[a]));
+    const leading = order.slice(0, SHOWN);
+    const rest = order.slice(SHOWN).reduce((sum, i) => sum + terms[i], 0);
+    const steps = [];
+    let total = model.constant();
+    const ends = [total];
+    for (const i of leading) {
+      steps.push([model.terms[i].name, total, total + terms[i], 2 * model.deviation(i)]);
+      total += terms[i];
+      ends.push(total);
+    }
+    if (order.length > SHOWN) {
+      steps.push([`${order.length - SHOWN} other terms`, total, total + rest, 0]);
+      total += rest;
+      ends.push(total);
+    }
+    const margin = 0.1 * (Math.max(...ends) - Math.min(...ends)) || 1;
+    const [low, high] = [Math.min(...ends) - margin, Math.max(...ends) + margin];
+    body.replaceChildren(
+      line("constant", written(ends[0]), bar(low, ends[0], low, high, "whole")),
+      ...steps.map(([name, from, to, band]) =>
+        line(name, (to < from ? "" : "+") + written(to - from), bar(from, to, low, high, to < from ? "down" : "up", band)),
+      ),
+      line("sum", written(total), bar(low, total, low, high, "whole")),
+    );
+    caption.textContent = data.scale_words;
+  }
+
+  function answer() {
+    const found = models.map((model) => {
+      model.read(row);
+      return model.predict();
+    });
+    said(found);
+    const chosen = models[models.length > 1 ? Number(which.value) : 0];
+    waterfall(chosen);
+    window.termwise.last = found;
+  }
+
+  // for tests and for the curious: termwise.ask([cells]) answers as the page does
+  window.termwise = {
+    last: null,
+    ask: (cells) =>
+      models.map((model) => {
+        model.read(cells);
+        return model.predict();
+      }),
+  };
+
+  const order = data.order;
+  const set = make("fieldset", {}, make("legend", {}, "Features"));
+  const controls = order.map((d) => control(columns[d], d));
+  set.append(...controls.slice(0, SHOWN));
+  if (controls.length > SHOWN) {
+    const more = make("details", {}, make("summary", {}, `${controls.length - SHOWN} more features, which matter less`));
+    more.append(...controls.slice(SHOWN));
+    set.append(more);
+  }
+  const result = make("div", { class: "answer" }, spoken);
+  if (models.length > 1) result.append(make("p", {}, make("label", { for: "label" }, "Terms of "), which));
+  result.append(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "terms of this prediction" }, fall));
+  place.replaceChildren(set, result);
+  answer();
+  document.documentElement.dataset.ready = "true";
+})();

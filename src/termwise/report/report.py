@@ -1,0 +1,102 @@
+"""One page that shows a model, explains it and runs it: a file of its own that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from termwise.errors import OptionError
+from termwise.explain.explanation import Explanation, LocalExplanation
+from termwise.files import replaced_file
+from termwise.report.page import page
+from termwise.table import Table
+
+FRAME = "width:100%;height:48rem;border:0"
+
+
+class Report:
+    """A page about a model: its terms in words and figures, and the model itself to play with.
+
+    `explanations` is that of the model, or of each label against the rest; `rows` what is to be said about
+    single rows, `checks` how the model did on rows that it had not seen.
+    """
+
+    def __init__(
+        self,
+        explanations: Explanation | Sequence[Explanation],
+        *,
+        title: str | None = None,
+        rows: LocalExplanation | None = None,
+        checks: Any = None,
+    ) -> None:
+        several = [explanations] if isinstance(explanations, Explanation) else list(explanations)
+        if any(explanation.runs is None for explanation in several):
+            raise OptionError("a report needs an explanation of a whole model; make it by model.explain()")
+        self.explanations, self.title, self.rows, self.checks = several, title, rows, checks
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any = None, y: Any = None, *, title: str | None = None, n_rows: int = 3
+    ) -> Self:
+        """The page of a fitted model; with rows X some are looked at, and with y the model is checked."""
+        parts = getattr(model, "estimators_", [model])
+        several = len(parts) > 1
+        rows = None if X is None or several else model.explain(_first(X, n_rows))
+        checks = None if y is None or several else model.check(X, y)
+        return cls([part.explain(n_terms=0) for part in parts], title=title, rows=rows, checks=checks)
+
+    def html(self) -> str:
+        """The page as text."""
+        return page(self.explanations, self.title, self.rows, self.checks)
+
+    def json(self) -> str:
+        """What the page says, as JSON."""
+        content: dict[str, Any] = {"models": [explanation.to_dict() for explanation in self.explanations]}
+        for name, part in (("rows", self.rows), ("checks", self.checks)):
+            if part is not None:
+                content[name] = part.to_dict()
+        return json.dumps(content, indent=2, allow_nan=False)
+
+    def write_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the page; what stood there is replaced by the whole new file or not at all."""
+        text = self.html().encode("utf-8")
+        try:
+            with replaced_file(path) as file:
+                file.write(text)
+        except OSError as error:
+            raise OptionError(
+                f"{os.fspath(path)!r} cannot be written: {error.strerror or error}; check the folder, its "
+                "space and its permissions"
+            ) from error
+
+    def open(self) -> str:
+        """Write the page to a temporary file and show it in the browser; returns the path."""
+        path = Path(tempfile.mkdtemp(prefix="termwise-")) / "report.html"
+        self.write_html(path)
+        webbrowser.open(path.as_uri())
+        return str(path)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Show the page in a notebook, in a frame of its own so that neither styles the other."""
+        from termwise.report.markup import element
+
+        frame = element("iframe", "", srcdoc=self.html(), style=FRAME, title="report of a model")
+        return {"text/html": str(frame), "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        """What it is about."""
+        return f"<Report of {len(self.explanations[0].sobol)} terms>"
+
+
+def _first(X: Any, count: int) -> Any:
+    """The first rows of a table of any kind."""
+    if isinstance(X, Table):
+        return Table(X.names, tuple(column[:count] for column in X.columns))
+    if isinstance(X, dict):
+        return {name: values[:count] for name, values in X.items()}
+    return X[:count]

@@ -1,0 +1,76 @@
+"""What a model says, in sentences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from termwise.display.style import percent
+from termwise.explain.effects import Effect
+from termwise.explain.explanation import Explanation
+
+MOST = 0.95  # of what the model explains is "most of it"
+DIGITS = 4
+
+
+def number(value: float) -> str:
+    """A number as people write it: four digits, with a real minus, and no needless zeros."""
+    if not np.isfinite(value):
+        return "not known"
+    if value == 0.0:
+        return "0"
+    size = abs(value)
+    if size >= 1e7 or size < 1e-4:
+        text = f"{value:.{DIGITS - 1}e}"
+        mantissa, exponent = text.split("e")
+        text = f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    else:
+        digits = max(DIGITS - 1 - int(np.floor(np.log10(size))), 0)
+        text = f"{value:,.{digits}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace("-", "−")
+
+
+def summary(explanation: Explanation, target: str) -> list[str]:
+    """Which terms matter, how much they tell, and how sure that is."""
+    table = explanation.sobol
+    if not len(table):
+        return [f"No feature tells anything about {target}: every row has the same prediction."]
+    shares = np.cumsum(table["share"])
+    count = int(np.searchsorted(shares, min(MOST, float(shares[-1])) - 1e-9)) + 1
+    explained, first = explanation.explained, table[0]
+    words = [
+        f"{_terms(count)} {percent(float(shares[count - 1]))} % of the variation that the model sees; "
+        f"{first['term']} matters most ({percent(float(first['share']))} %)."
+    ]
+    if np.isfinite(explained):
+        words.append(
+            f"The model explains {percent(explained)} % of the variation of {target}; the rest is noise to "
+            "it."
+        )
+    orders = explanation.order_shares
+    if len(orders) > 1:
+        together = float(np.sum(orders[1:]))
+        words.append(
+            f"Single features have {percent(float(orders[0]))} % of it, features acting together "
+            f"{percent(together)} %."
+        )
+    return words
+
+
+def _terms(count: int) -> str:
+    return "1 term explains" if count == 1 else f"{count} terms explain"
+
+
+def description(effect: Effect) -> str:
+    """One effect in a sentence, for who cannot see the figure."""
+    if effect.term.order != 1:
+        low, high = float(np.min(effect.mean)), float(np.max(effect.mean))
+        return f"{effect.term.name}: from {number(low)} to {number(high)}."
+    axis, mean = effect.axes[0], effect.mean
+    low, high = int(np.argmin(mean)), int(np.argmax(mean))
+
+    def at(i: int) -> str:
+        place = axis[i] if axis.dtype == object else number(float(axis[i]))
+        return f"{number(float(mean[i]))} at {place}"
+
+    return f"{effect.term.name}: lowest {at(low)}, highest {at(high)}."
