@@ -1,0 +1,108 @@
+"""The report as a file: whole or not at all, its words, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from termwise import OAKRegressor
+from termwise.errors import OptionError
+from termwise.explain.explanation import Explanation
+from termwise.report import Report
+from termwise.report.markup import Markup, element, joined
+from termwise.report.svg import ticks
+from termwise.report.words import number, summary
+
+RNG = np.random.default_rng(0)
+TABLE = {
+    "age": RNG.normal(50.0, 9.0, 80),
+    "city": np.array(["Rome", "Oslo"], dtype=object)[RNG.integers(0, 2, 80)],
+}
+Y = 0.1 * TABLE["age"] + (TABLE["city"] == "Rome") + 0.1 * RNG.normal(size=80)
+
+
+@pytest.fixture(scope="module")
+def model() -> OAKRegressor:
+    return OAKRegressor(max_order=2, n_restarts=1).fit(TABLE, Y)
+
+
+def test_what_is_not_markup_is_escaped() -> None:
+    assert element("p", "<b> & 'x'", title='"q"') == "<p title=\"&quot;q&quot;\">&lt;b&gt; &amp; 'x'</p>"
+    assert element("p", Markup("<b>x</b>"), ["<", None]) == "<p><b>x</b>&lt;</p>"
+    assert element("td", class_="number", hidden=None) == '<td class="number"></td>'
+    assert element("input", checked=True) == "<input checked>"
+    assert joined(1.5, 2) == "1.52"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1234.567, "1,235"),
+        (-0.012345, "−0.01235"),
+        (2.5, "2.5"),
+        (3e9, "3e9"),
+        (1e-7, "1e-7".replace("-", "−")),
+    ],
+)
+def test_numbers_as_people_write_them(value: float, text: str) -> None:
+    assert number(value) == text
+    assert number(np.nan) == "not known"
+
+
+def test_ticks_are_round_and_inside() -> None:
+    assert ticks(0.0, 10.0) == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    np.testing.assert_allclose(ticks(-0.013, 0.021), [-0.01, 0.0, 0.01, 0.02], atol=1e-15)
+    assert ticks(3.0, 3.0) == [3.0]
+
+
+def test_the_summary_says_what_matters_most(model: OAKRegressor) -> None:
+    first, second, third = summary(model.explain(), "price")
+    assert first.startswith("2 terms explain 100 % of the variation")
+    assert f"{model.terms_[0].name} matters most" in first
+    assert "of price" in second
+    assert "features acting together" in third
+    nothing = summary(model.prune(1.0).explain(), "price")
+    assert nothing == ["No feature tells anything about price: every row has the same prediction."]
+
+
+def test_the_page_is_one_file_that_fetches_nothing(model: OAKRegressor, tmp_path: Path) -> None:
+    report = model.explain().report(tmp_path / "page.html", title="Prices")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert text == report.html()
+    assert "<title>Prices</title>" in text
+    assert "default-src &#x27;none&#x27;" in text
+    assert not [word for word in ("http://", "https://", "src=", "@import", "url(") if word in text]
+    assert json.loads(report.json())["models"][0]["terms"][0]["term"] == model.terms_[0].name
+
+
+def test_a_notebook_shows_the_page_in_a_frame(model: OAKRegressor) -> None:
+    shown = Report.from_estimator(model)._repr_mimebundle_()
+    assert shown["text/html"].startswith("<iframe srcdoc=")
+    assert shown["text/plain"] == "<Report of 3 terms>"
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing(model: OAKRegressor, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="cannot be written: No such file or directory; check the folder"):
+        model.explain().report(tmp_path / "nowhere" / "page.html")
+    with pytest.raises(OptionError, match="cannot be written"):
+        model.explain().report(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_has_no_model_has_no_report(model: OAKRegressor) -> None:
+    whole = model.explain()
+    with pytest.raises(OptionError, match=r"make it by model\.explain\(\)"):
+        Explanation(whole.sobol, whole.order_shares, whole.effects).report()
+    with pytest.raises(NotFittedError):
+        Report.from_estimator(OAKRegressor())
+
+
+def test_rows_are_taken_apart(model: OAKRegressor, tmp_path: Path) -> None:
+    X = {name: values[:5] for name, values in TABLE.items()}
+    text = Report.from_estimator(model, X).html()
+    assert "Single rows" in text
+    assert f"Row 1: {number(float(model.predict(X)[0]))}" in text
+    assert "Row 4" not in text
