@@ -16,7 +16,7 @@ from termwise.errors import OptionError
 
 NAMES = ("age", "sex", "body mass index", "blood pressure", "total cholesterol", "LDL cholesterol",
          "HDL cholesterol", "cholesterol / HDL", "triglycerides (log)", "blood sugar")  # fmt: skip
-PICTURE = "demo.png"
+PICTURE, PAGE = "demo.png", "report.html"
 SHOWN = 8
 
 
@@ -30,6 +30,9 @@ def main() -> None:
     print_terms(model)
     print_checks(model, X, y, train, test)
     draw(model)
+    first = {name: values[:3] for name, values in table(X[test]).items()}
+    model.explain().report(PAGE, title="What foretells the course of diabetes", rows=model.explain(first))
+    print(f"The model itself, to read and to try, is in {PAGE}: open it in any browser.")
 
 
 def table(X: np.ndarray) -> dict[str, np.ndarray]:

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 )
 @click.option("--checkpoint", metavar="FOLDER", help="Write there now and then what a long fit has come to.")
 @click.option("--resume", metavar="FOLDER", help="Go on with a fit that was killed, from its checkpoints.")
+@click.option("--report", metavar="FILE", help="Also write the model as a page to read and to try.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all that is random.")
 @click.option("--top", type=click.IntRange(min=1), help="How many terms to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print the terms as JSON.")
@@ -71,6 +72,7 @@ def fit(
     exposure: str | None,
     checkpoint: str | None,
     resume: str | None,
+    report: str | None,
     top: int | None,
     as_json: bool,
     quiet: bool,
@@ -86,6 +88,7 @@ def fit(
     \b
     Example:
       termwise fit houses.csv --target price -o houses.termwise --categorical zip,grade
+      termwise fit houses.csv --target price -o houses.termwise --report houses.html
       termwise fit patients.csv --target outcome -o patients.termwise --task classification
       termwise fit claims.csv --target claims -o claims.termwise --likelihood poisson --exposure years
       termwise fit 'flights/*.parquet' --target delay -o flights.termwise
@@ -96,8 +99,9 @@ def fit(
 
     ways = {"link": asked["link"], "likelihood": asked["likelihood"], "exposure": exposure}
     refuse_other_options(task, target, **ways)
-    check_writable(output)
-    refuse_to_replace(output, tables)
+    for path in (output,) if report is None else (output, report):
+        check_writable(path)
+        refuse_to_replace(path, tables)
     rows = None if is_dataset(tables) else split_target(read_one(tables), target)
     if asked["likelihood"] is not None:
         task = REGRESSION  # counts may look like labels
@@ -113,6 +117,8 @@ def fit(
         refuse_checkpoints(checkpoint, resume)
         _fit_in_memory(model, *rows, exposure)
     save(model, output)
+    if report is not None:
+        _write_report(model, report)
     _tell(model, output, top, as_json, quiet)
 
 
@@ -125,6 +131,12 @@ def _fit_in_memory(model: Any, features: Table, y: Values, exposure: str | None)
     refuse_missing(exposure, features.names)
     features, exposures = split_target(features, exposure)
     model.fit(features, y, exposure=exposures)
+
+
+def _write_report(model: Any, path: str) -> None:
+    from termwise.report import Report
+
+    Report.from_estimator(model).write_html(path)
 
 
 def _tell(model: Any, output: str, top: int | None, as_json: bool, quiet: bool) -> None:

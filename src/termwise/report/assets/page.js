@@ -97,7 +97,11 @@
   );
   const which = make("select", { id: "label" });
   models.forEach((model, k) => which.append(make("option", { value: k }, model.model.label ?? "")));
-  which.addEventListener("change", answer);
+  let chosen = false; // by the reader; until then the most likely label is taken apart
+  which.addEventListener("change", () => {
+    chosen = true;
+    answer();
+  });
 
   function said(found) {
     const kind = data.models[0].kind;
@@ -105,12 +109,14 @@
       const total = found.reduce((sum, one) => sum + one.value, 0);
       const order = found.map((one, k) => [one.value / total, k]).sort((a, b) => b[0] - a[0]);
       value.textContent = `${models[order[0][1]].model.label}: ${percent(order[0][0])}`;
-      interval.textContent = order.slice(1, 6).map(([p, k]) => `${models[k].model.label} ${percent(p)}`).join(", ");
+      const others = order.slice(1, 6).map(([p, k]) => `${models[k].model.label} ${percent(p)}`);
+      interval.textContent = `then ${others.join(", ")}`;
+      if (!chosen) which.value = String(order[0][1]);
       return;
     }
     const [one] = found;
     const write = kind === "normal" || kind === "poisson" ? written : percent;
-    const what = kind === "normal" || kind === "poisson" ? "" : `probability of ${models[0].model.model?.label ?? models[0].model.label}: `;
+    const what = kind === "normal" || kind === "poisson" ? "" : `probability of ${models[0].model.label}: `;
     value.textContent = what + write(one.value);
     const about = { normal: "95 of 100 such rows lie between", poisson: "the rate lies between" }[kind] ?? "it lies between";
     interval.textContent = `${about} ${write(one.low)} and ${write(one.high)}`;
@@ -145,18 +151,21 @@
     const steps = [];
     let total = model.constant();
     const ends = [total];
+    const reach = [total];
     for (const i of leading) {
-      steps.push([model.terms[i].name, total, total + terms[i], 2 * model.deviation(i)]);
+      const band = 2 * model.deviation(i);
+      steps.push([model.terms[i].name, total, total + terms[i], band]);
       total += terms[i];
       ends.push(total);
+      reach.push(total - band, total, total + band);
     }
     if (order.length > SHOWN) {
       steps.push([`${order.length - SHOWN} other terms`, total, total + rest, 0]);
       total += rest;
-      ends.push(total);
+      reach.push(total);
     }
-    const margin = 0.1 * (Math.max(...ends) - Math.min(...ends)) || 1;
-    const [low, high] = [Math.min(...ends) - margin, Math.max(...ends) + margin];
+    const margin = 0.05 * (Math.max(...reach) - Math.min(...reach)) || 1;
+    const [low, high] = [Math.min(...reach) - margin, Math.max(...reach) + margin];
     body.replaceChildren(
       line("constant", written(ends[0]), bar(low, ends[0], low, high, "whole")),
       ...steps.map(([name, from, to, band]) =>
@@ -173,8 +182,7 @@
       return model.predict();
     });
     said(found);
-    const chosen = models[models.length > 1 ? Number(which.value) : 0];
-    waterfall(chosen);
+    waterfall(models[models.length > 1 ? Number(which.value) : 0]);
     window.termwise.last = found;
   }
 
