@@ -21,7 +21,7 @@ from termwise.explain.runnable import Runnable
 from termwise.report.checks import checks_section
 from termwise.report.markup import Markup, element, joined
 from termwise.report.running import running
-from termwise.report.svg import drawing
+from termwise.report.svg import drawing, is_surface
 from termwise.report.words import number, summary
 from termwise.table import level_text
 
@@ -159,22 +159,30 @@ def _what_if() -> Markup:
 
 def _ranked(explanation: Explanation, model: Runnable) -> Markup:
     table = explanation.sobol
-    rows = [_ranked_row(row) for row in table[:MOST_LISTED]]
+    count = max(1, min(int(np.sum(table["share"] >= SMALL)), MOST_LISTED))
     head = element(
         "tr",
         element("th", "term", scope="col"),
         element("th", "share", scope="col", class_="number"),
         element("th", "of what the model explains, and its 90 % interval", scope="col"),
     )
-    rest = table["share"][MOST_LISTED:]
-    more = f"{rest.size} more terms have {100 * float(np.sum(rest)):.2g} % together." if rest.size else None
+    leading, rest = table[:count], table[count : count + MOST_LISTED]
+    left = float(np.sum(table["share"][count:]))
     orders = ", ".join(
         f"{100 * float(share):.3g} % of order {order}"
         for order, share in enumerate(explanation.order_shares, start=1)
     )
+
+    def listed(name: str, rows: Any) -> Markup:
+        body = element("tbody", [_ranked_row(row) for row in rows])
+        return _scrolling(name, element("table", element("thead", head), body))
+
+    more = f"{len(table) - count} smaller terms, with {100 * left:.2g} % together"
+    if len(rest) < len(table) - count:
+        more += f" (the first {len(rest)} are listed)"
     return joined(
-        _scrolling("ranked terms", element("table", element("thead", head), element("tbody", rows))),
-        None if more is None else element("p", more, class_="quiet"),
+        listed("ranked terms", leading),
+        element("details", element("summary", more), listed("smaller terms", rest)) if len(rest) else None,
         element("p", f"By the number of features that act together: {orders}.", class_="quiet"),
     )
 
@@ -199,19 +207,29 @@ def _figures(explanation: Explanation, model: Runnable) -> Markup:
         for term, row, share in zip(model.terms, explanation.sobol, shares, strict=True)
         if share >= SMALL and term.order <= 2
     ][:MOST_DRAWN]
-    figures = []
-    for term, row in drawn:
-        found = effect(model.posterior, model.encoder, term, model.scale.scale)
-        found = replace(found, quantity=model.quantity, target=model.target)
-        share = share_text(row["share"], row["low"], row["high"])
-        caption = element("figcaption", element("h3", term.name), element("span", share, class_="quiet"))
-        figures.append(element("figure", caption, drawing(found), _numbers(found)))
+    effects = [
+        replace(
+            effect(model.posterior, model.encoder, term, model.scale.scale),
+            quantity=model.quantity,
+            target=model.target,
+        )
+        for term, _ in drawn
+    ]
+    # One scale of colours for all, so that a weak term does not look strong.
+    limit = max((float(np.max(np.abs(e.mean))) for e in effects if is_surface(e)), default=1.0) or 1.0
+    figures = [_figure(e, row, limit) for e, (_, row) in zip(effects, drawn, strict=True)]
     words = (
         f"Lines and points are the {model.quantity} {model.target}; bands are two standard deviations wide "
-        "on either side. Grey bars show where the rows are. Surfaces are pale where not even the sign is "
-        "known."
+        "on either side. Grey bars show where the rows are. Colours of surfaces go from blue "
+        f"({number(-limit)}) to red ({number(limit)}), pale where not even the sign is known."
     )
     return joined(element("p", words, class_="quiet"), element("div", figures, class_="figures"))
+
+
+def _figure(found: Effect, row: Any, limit: float) -> Markup:
+    share = share_text(row["share"], row["low"], row["high"])
+    caption = element("figcaption", element("h3", found.term.name), element("span", share, class_="quiet"))
+    return element("figure", caption, drawing(found, limit), _numbers(found))
 
 
 def _numbers(found: Effect) -> Markup | None:

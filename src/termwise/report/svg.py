@@ -56,8 +56,8 @@ class Frame:
         return joined([_label(float(self.px(t)), foot, number(t), "middle") for t in ticks(*self.x, most=5)])
 
 
-def drawing(effect: Effect) -> Markup:
-    """The effect as one <svg>, with its sentence for who cannot see it."""
+def drawing(effect: Effect, limit: float) -> Markup:
+    """The effect as one <svg>, with its sentence for who cannot see it; colours are full at `limit`."""
     levels = tuple(axis.dtype == object for axis in effect.axes)
     if levels == (False,):
         inside = _curve(effect)
@@ -66,7 +66,7 @@ def drawing(effect: Effect) -> Markup:
     elif len(levels) == 2 and levels[0] != levels[1]:
         inside = _lines(effect, levels.index(True))
     elif len(levels) == 2:
-        inside = _surface(effect, levels[0])
+        inside = _surface(effect, limit, levels[0])
     else:
         return element("p", description(effect))
     return element(
@@ -141,9 +141,13 @@ def _lines(effect: Effect, level: int) -> Markup:
     )
 
 
-def _surface(effect: Effect, levels: bool) -> Markup:
+def is_surface(effect: Effect) -> bool:
+    """Whether the effect is drawn as colours."""
+    return effect.term.order == 2 and len({axis.dtype == object for axis in effect.axes}) == 1
+
+
+def _surface(effect: Effect, limit: float, levels: bool) -> Markup:
     """Colours: the stronger the farther from zero, and pale where not even the sign is known."""
-    limit = float(np.max(np.abs(effect.mean))) or 1.0
     known = np.clip(np.abs(effect.mean) / np.maximum(0.5 * (effect.high - effect.low), 1e-300), 0.0, 1.0)
     strength = np.sqrt(np.abs(effect.mean) / limit) * known
     pixels = np.zeros((*effect.mean.T.shape, 4), dtype=np.uint8)
@@ -164,10 +168,18 @@ def _surface(effect: Effect, levels: bool) -> Markup:
     if levels:
         marks = joined(_level_marks(frame, first, down=False), _level_marks(frame, second, down=True))
     else:
-        up = [_label(LEFT - 6, float(frame.py(t)) + 4, number(t), "end") for t in ticks(*frame.y)]
-        marks = joined(frame.x_axis(), up)
-    scale = f"blue {number(-limit)}, red +{number(limit)}"
-    return joined(image, marks, _name(f"{effect.term.features[0]} (up: {effect.term.features[1]}; {scale})"))
+        left = [_label(LEFT - 6, float(frame.py(t)) + 4, number(t), "end") for t in ticks(*frame.y)]
+        marks = joined(frame.x_axis(), left)
+    first_name, second_name = effect.term.features
+    middle = (TOP + frame.bottom) / 2
+    up = element(
+        "text",
+        second_name,
+        transform=f"translate(10,{middle:.0f}) rotate(-90)",
+        text_anchor="middle",
+        class_="name",
+    )
+    return joined(image, marks, up, _name(first_name))
 
 
 def _level_marks(frame: Frame, axis: np.ndarray, *, down: bool) -> Markup:
