@@ -28,6 +28,25 @@ def test_the_text_monitor_says_how_long_it_will_take_if_that_is_known():
     )
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_one_line_has_a_bar_and_is_gone_in_the_end():
+    stream = Terminal()
+    monitor = TextMonitor(stream)
+    monitor.close()
+    assert stream.getvalue() == ""
+    monitor(Progress(0, 7, -12.3456, 30.0, 4000, remaining=90.0))
+    assert stream.getvalue() == (
+        "\r\033[K[#####...............] 25 % fitting 4000 rows: start 1, 7 evaluations, objective -12.35, 30 s, "
+        "about 90 s left"
+    )
+    monitor.close()
+    assert stream.getvalue().endswith("left\r\033[K")
+
+
 def test_a_forecast_is_the_work_that_is_left_at_the_pace_so_far():
     now = 0.0
     forecast = Forecast([(2.0, 3), (10.0, 4)], lambda: now)

@@ -34,7 +34,7 @@ from termwise.inference.fit import Fit
 from termwise.inference.inducing import CHOICES
 from termwise.inference.model import Model
 from termwise.inference.orders import Orders
-from termwise.inference.progress import monitor_for
+from termwise.inference.progress import monitored
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.additive import Subset
 from termwise.measures.base import Array
@@ -90,7 +90,8 @@ class AdditiveModel(BaseEstimator):
         rng = np.random.default_rng(seed_of(self.random_state))
         model = Model(columns, self._orders(len(columns)), target.likelihood)
         rows = ArrayChunk(encoded, target.y, target.weight, target.offset)
-        found = learn(model, rows, self._asked(), rng, monitor_for(self.progress))
+        with monitored(self.progress) as monitor:
+            found = learn(model, rows, self._asked(), rng, monitor)
         self.columns_ = choices
         return learned_encoder(encoder, found), replace(found, result=replace(found.result, rows=n_rows))
 

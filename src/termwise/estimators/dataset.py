@@ -28,7 +28,7 @@ from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder
 from termwise.inference.coarse import Data, fit_sparse
 from termwise.inference.fit import Fit
 from termwise.inference.model import Model
-from termwise.inference.progress import monitor_for
+from termwise.inference.progress import monitored
 from termwise.inference.source import FileSource, Packed, Source
 from termwise.inference.stochastic import fit_stochastic
 from termwise.inference.workers import ExecutorWorkers, LocalWorkers, Workers
@@ -136,14 +136,14 @@ def learn_dataset(
     additive = Model(columns, model._orders(len(columns)), likelihood)
     check_level_memory(additive, options.threads)
     data = Data(source.encoded(encoder, column), n_rows, sample.rows(known.shuffled))
-    monitor = monitor_for(model.progress)
-    if task.engine == "sparse":
-        found = fit_sparse(additive, data, options, task.rng, monitor)
-    else:
-        checkpoints = None
-        if task.folder is not None:
-            checkpoints = Checkpoints(task.folder, fingerprint(model, known, column, data))
-        found = fit_stochastic(additive, data, options, task.rng, monitor, checkpoints)
+    checkpoints = None
+    if task.folder is not None:
+        checkpoints = Checkpoints(task.folder, fingerprint(model, known, column, data))
+    with monitored(model.progress) as monitor:
+        if task.engine == "sparse":
+            found = fit_sparse(additive, data, options, task.rng, monitor)
+        else:
+            found = fit_stochastic(additive, data, options, task.rng, monitor, checkpoints)
     return learned_encoder(encoder, found), choices, found
 
 

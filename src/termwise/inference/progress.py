@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TextIO
+
+BAR = 20  # letters
+CLEAR = "\r\033[K"  # back to the beginning of the line, and nothing on it
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,10 @@ Monitor = Callable[[Progress], None]
 
 @dataclass
 class TextMonitor:
-    """Write a line at most once a second, and none for fits that take less than two."""
+    """Write a line at most once a second, and none for fits that take less than two.
+
+    On a terminal the lines are one, with a bar, and it is gone when the fit is done.
+    """
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     _last: float = 1.0
@@ -42,22 +49,44 @@ class TextMonitor:
             return
         self._last = progress.seconds
         left = "" if progress.remaining is None else f", about {_duration(progress.remaining)} left"
-        self.stream.write(
+        text = (
             f"fitting {progress.rows} rows: start {progress.start + 1}, {progress.evaluations} evaluations, "
-            f"objective {progress.objective:.2f}, {_duration(progress.seconds)}{left}\n"
+            f"objective {progress.objective:.2f}, {_duration(progress.seconds)}{left}"
         )
+        self.stream.write(f"{CLEAR}{_bar(progress)}{text}" if self.stream.isatty() else f"{text}\n")
         self.stream.flush()
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._last > 1.0 and self.stream.isatty():
+            self.stream.write(CLEAR)
+            self.stream.flush()
+
+
+def _bar(progress: Progress) -> str:
+    """How much of the time has passed, as far as it can be foreseen."""
+    if progress.remaining is None:
+        return ""
+    part = progress.seconds / max(progress.seconds + progress.remaining, 1e-9)
+    done = round(BAR * part)
+    return f"[{'#' * done}{'.' * (BAR - done)}] {100.0 * part:.0f} % "
 
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60.0:.0f} min"
 
 
-def monitor_for(progress: bool | Monitor) -> Monitor | None:
-    """The monitor that the argument `progress` of an estimator asks for."""
-    if callable(progress):
-        return progress
-    return TextMonitor() if progress else None
+@contextmanager
+def monitored(progress: bool | Monitor) -> Iterator[Monitor | None]:
+    """The monitor that the argument `progress` of an estimator asks for, as long as the fit takes."""
+    if callable(progress) or not progress:
+        yield progress if callable(progress) else None
+        return
+    monitor = TextMonitor()
+    try:
+        yield monitor
+    finally:
+        monitor.close()
 
 
 class Clock:
