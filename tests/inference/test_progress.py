@@ -40,8 +40,8 @@ def test_on_a_terminal_one_line_has_a_bar_and_is_gone_in_the_end():
     assert stream.getvalue() == ""
     monitor(Progress(0, 7, -12.3456, 30.0, 4000, remaining=90.0))
     assert stream.getvalue() == (
-        "\r\033[K[#####...............] 25 % fitting 4000 rows: start 1, 7 evaluations, objective -12.35, 30 s, "
-        "about 90 s left"
+        "\r\033[K[#####...............] 25 % fitting 4000 rows: start 1, 7 evaluations, objective -12.35, "
+        "30 s, about 90 s left"
     )
     monitor.close()
     assert stream.getvalue().endswith("left\r\033[K")
