@@ -1,18 +1,97 @@
-"""How a model did on rows that it had not seen, for the page."""
+"""How a model did on rows that it had not seen, and how well its columns were encoded, for the page."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from termwise.report.markup import Markup, element
+import numpy as np
+
+from termwise.explain.checks import Calibration, Checks, ColumnCheck
+from termwise.measures.base import Array
+from termwise.report.markup import Markup, element, joined
+from termwise.report.tables import table
 from termwise.report.words import number
 
+WIDTH, HEIGHT, FOOT = 360.0, 150.0, 18.0
 
-def checks_section(checks: Any) -> Markup:
-    """Every figure of the checks that is a number, under its name."""
-    rows = []
-    for name, value in checks.to_dict().items():
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            label = name.replace("_", " ")
-            rows.append(element("tr", element("th", label, scope="row"), element("td", number(float(value)))))
-    return element("table", element("tbody", rows))
+
+def checks_section(checks: Checks | None, columns: Sequence[ColumnCheck]) -> Markup:
+    """What was checked on new rows, if there were any, and the columns."""
+    parts = [] if checks is None else [_on_new_rows(checks)]
+    return joined(parts, element("details", element("summary", "How columns were encoded"), _columns(columns)))
+
+
+def _on_new_rows(checks: Checks) -> Markup:
+    residuals = checks.residuals
+    facts = [
+        ("rows", f"{checks.n_rows:,}"),
+        ("mean of the residuals", number(residuals.mean)),
+        ("their standard deviation", number(residuals.sd)),
+        ("their skewness", number(residuals.skewness)),
+        ("the largest, in standard deviations that the model expects", number(residuals.largest)),
+    ]
+    if checks.calibration is not None:
+        facts.append(("mean distance of said and seen probabilities", number(checks.calibration.error)))
+    parts = [table("residuals", ("on new rows", "value"), facts)]
+    if checks.coverage:
+        rows = [
+            (f"{100 * one.level:g} %", f"{100 * one.covered:.1f} %", f"± {100 * one.error:.1f} %")
+            for one in checks.coverage
+        ]
+        head = ("interval", "rows inside", "sampling error")
+        parts.append(element("p", "A model that knows how sure it is has as many rows inside as it says:"))
+        parts.append(table("coverage of intervals", head, rows))
+    if checks.pit is not None:
+        words = (
+            "Where new rows lie in their predictions (PIT): level if the model is right, like a U if it is too "
+            "sure, like a hill if it is not sure enough."
+        )
+        parts += [element("p", words, class_="quiet"), _bars(checks.pit, words)]
+    if checks.calibration is not None:
+        parts.append(_calibration(checks.calibration))
+    return joined(parts)
+
+
+def _bars(counts: Array, words: str) -> Markup:
+    """A histogram, with a line where it would be level."""
+    tall = counts / max(float(np.max(counts)), 1.0) * (HEIGHT - FOOT - 6.0)
+    wide = WIDTH / counts.size
+    base = HEIGHT - FOOT
+    bars = "".join(
+        f"M{i * wide:.1f},{base:.1f}v{-h:.1f}h{wide - 1.0:.1f}v{h:.1f}Z" for i, h in enumerate(tall) if h > 0.0
+    )
+    level = base - float(np.mean(tall))
+    inside = joined(
+        element("path", d=bars or "M0,0", class_="rows"),
+        element("line", x1=0.0, x2=WIDTH, y1=level, y2=level, class_="level"),
+        element("text", "0", x=2.0, y=HEIGHT - 4.0),
+        element("text", "1", x=WIDTH - 8.0, y=HEIGHT - 4.0),
+    )
+    box = f"0 0 {WIDTH:.0f} {HEIGHT:.0f}"
+    return element("svg", inside, role="img", aria_label=words, viewBox=box, class_="check")
+
+
+def _calibration(found: Calibration) -> Markup:
+    rows = [
+        (f"{100 * low:.0f} to {100 * high:.0f} %", f"{100 * said:.1f} %", f"{100 * seen:.1f} %", f"{int(count):,}")
+        for low, high, said, seen, count in zip(
+            found.edges[:-1], found.edges[1:], found.predicted, found.observed, found.counts, strict=True
+        )
+        if count > 0
+    ]
+    head = ("probability", "said on average", "seen", "rows")
+    return element(
+        "details", element("summary", "Said and seen probabilities"), table("calibration", head, rows), open=True
+    )
+
+
+def _columns(columns: Sequence[ColumnCheck]) -> Markup:
+    words = (
+        "Numbers are bent towards a standard normal before anything is learned; a distance above 0.1 or so means "
+        "that a column could not be, as one with few values cannot."
+    )
+    rows = [
+        (one.column, number(one.distance), number(one.skewness), number(one.kurtosis)) for one in columns
+    ]
+    head = ("column", "distance from the normal", "skewness", "kurtosis")
+    return joined(element("p", words, class_="quiet"), table("encoded columns", head, rows))

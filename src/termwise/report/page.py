@@ -15,6 +15,7 @@ import numpy as np
 
 from termwise.__about__ import __version__
 from termwise.display.style import share_text
+from termwise.explain.checks import column_checks
 from termwise.explain.effects import Effect, effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.runnable import Runnable
@@ -22,6 +23,7 @@ from termwise.report.checks import checks_section
 from termwise.report.markup import Markup, element, joined
 from termwise.report.running import running
 from termwise.report.svg import drawing, is_surface
+from termwise.report.tables import scrolling, table
 from termwise.report.words import number, summary
 from termwise.table import level_text
 
@@ -49,7 +51,7 @@ def page(
         ("terms", "Which terms matter", _each(explanations, models, _ranked)),
         ("figures", "What each term does", _each(explanations, models, _figures)),
         ("rows", "Single rows", None if rows is None else _rows(rows)),
-        ("checks", "Checks", None if checks is None else checks_section(checks)),
+        ("checks", "Checks", checks_section(checks, column_checks(models[0].posterior, models[0].encoder))),
         ("made", "How the model was made", _made(models[0])),
     ]
     present = [section for section in sections if section[2] is not None]
@@ -158,16 +160,16 @@ def _what_if() -> Markup:
 
 
 def _ranked(explanation: Explanation, model: Runnable) -> Markup:
-    table = explanation.sobol
-    count = max(1, min(int(np.sum(table["share"] >= SMALL)), MOST_LISTED))
+    ranked = explanation.sobol
+    count = max(1, min(int(np.sum(ranked["share"] >= SMALL)), MOST_LISTED))
     head = element(
         "tr",
         element("th", "term", scope="col"),
         element("th", "share", scope="col", class_="number"),
         element("th", "of what the model explains, and its 90 % interval", scope="col"),
     )
-    leading, rest = table[:count], table[count : count + MOST_LISTED]
-    left = float(np.sum(table["share"][count:]))
+    leading, rest = ranked[:count], ranked[count : count + MOST_LISTED]
+    left = float(np.sum(ranked["share"][count:]))
     orders = ", ".join(
         f"{100 * float(share):.3g} % of order {order}"
         for order, share in enumerate(explanation.order_shares, start=1)
@@ -175,10 +177,10 @@ def _ranked(explanation: Explanation, model: Runnable) -> Markup:
 
     def listed(name: str, rows: Any) -> Markup:
         body = element("tbody", [_ranked_row(row) for row in rows])
-        return _scrolling(name, element("table", element("thead", head), body))
+        return scrolling(name, element("table", element("thead", head), body))
 
-    more = f"{len(table) - count} smaller terms, with {100 * left:.2g} % together"
-    if len(rest) < len(table) - count:
+    more = f"{len(ranked) - count} smaller terms, with {100 * left:.2g} % together"
+    if len(rest) < len(ranked) - count:
         more += f" (the first {len(rest)} are listed)"
     return joined(
         listed("ranked terms", leading),
@@ -247,8 +249,8 @@ def _numbers(found: Effect) -> Markup | None:
         for i in places
     ]
     head = (found.term.features[0], "mean", "low", "high")
-    table = _table(f"{found.term.name} as numbers", head, rows)
-    return element("details", element("summary", "As numbers"), table)
+    numbers = table(f"{found.term.name} as numbers", head, rows)
+    return element("details", element("summary", "As numbers"), numbers)
 
 
 def _rows(rows: LocalExplanation) -> Markup:
@@ -261,8 +263,8 @@ def _rows(rows: LocalExplanation) -> Markup:
             for k in order
         ]
         name = f"Row {i + 1}: {number(float(rows.predictions[i]))}"
-        table = _table(name, ("term", "adds", "two standard deviations"), lines)
-        parts.append(element("details", element("summary", name), table, open=i == 0))
+        terms = table(name, ("term", "adds", "two standard deviations"), lines)
+        parts.append(element("details", element("summary", name), terms, open=i == 0))
     constant = f"Without any term the prediction is {number(rows.constant)}; the leading terms of each row:"
     return joined(element("p", constant, class_="quiet"), parts)
 
@@ -278,23 +280,8 @@ def _made(model: Runnable) -> Markup:
         *made["options"].items(),
     ]
     columns = [(entry["column"], entry["measure"], entry["reason"]) for entry in made["columns"]]
-    listed = _table("columns", ("column", "measure", "why"), columns, numbers=False)
+    listed = table("columns", ("column", "measure", "why"), columns, numbers=False)
     return joined(
-        _table("how the model was made", ("what", "value"), facts, numbers=False),
+        table("how the model was made", ("what", "value"), facts, numbers=False),
         element("details", element("summary", "What was chosen for each column"), listed),
     )
-
-
-def _table(name: str, head: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: bool = True) -> Markup:
-    """A table that scrolls by itself on a narrow screen, also by keyboard."""
-    side = "number" if numbers else None
-    names = [element("th", text, scope="col", class_=side if i else None) for i, text in enumerate(head)]
-    lines = [
-        element("tr", element("th", first, scope="row"), [element("td", cell, class_=side) for cell in rest])
-        for first, *rest in rows
-    ]
-    return _scrolling(name, element("table", element("thead", element("tr", names)), element("tbody", lines)))
-
-
-def _scrolling(name: str, table: Markup) -> Markup:
-    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=name)
