@@ -64,7 +64,7 @@ CASES = {
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """For each draw and term: how much of the band holds, the interval, its share of the mean, and the truth."""
+    """For each draw and term: how much the band holds, the interval, the share of the mean, and the truth."""
 
     in_band: np.ndarray
     low: np.ndarray
@@ -79,7 +79,9 @@ def root_of(K: np.ndarray) -> np.ndarray:
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def drawn_terms(case: Case, X: np.ndarray, rng: np.random.Generator) -> dict[Subset, tuple[np.ndarray, float]]:
+def drawn_terms(
+    case: Case, X: np.ndarray, rng: np.random.Generator
+) -> dict[Subset, tuple[np.ndarray, float]]:
     """Each term of one function drawn from the prior: its values at the rows, and its variance."""
     points, weights = case.nodes
     roots = _roots(case.kernel, X.tobytes(), X.shape, points.tobytes())
