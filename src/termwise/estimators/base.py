@@ -6,8 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
-from inspect import signature
+from dataclasses import replace
 from typing import Any, Self, overload
 
 import numpy as np
@@ -21,14 +20,19 @@ from termwise.errors import OptionError, TermError
 from termwise.estimators.columns import ColumnPlan, learned_encoder, plan_columns, require_columns
 from termwise.estimators.dataset import Given, Task, checkpoint_folder, opened
 from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory, learn
+from termwise.estimators.frames import frame_like, index_of
 from termwise.estimators.known import Wanted, know
 from termwise.estimators.merge import merged_rows, repeated_rows
 from termwise.estimators.options import KERNELS, one_of, whole_number
 from termwise.estimators.ranked import Ranked, ranked_terms
+from termwise.estimators.runs import runnable_of
 from termwise.estimators.targets import Target
+from termwise.explain import concurvity, cumulative
+from termwise.explain.checks import Checks, FitCheck, column_checks
+from termwise.explain.concurvity import Concurvity
+from termwise.explain.cumulative import CumulativeScore, Parts, Scores
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
-from termwise.explain.runnable import Runnable
 from termwise.explain.terms import Term
 from termwise.inference.fit import Fit
 from termwise.inference.inducing import CHOICES
@@ -42,7 +46,6 @@ from termwise.posterior.prune import least_missed, with_terms
 from termwise.table import Schema, Table, open_dataset, read_table
 
 LEADING = 6  # terms drawn by default
-LISTED = 2000  # of more terms than can be listed, so many go into a page
 
 
 class AdditiveModel(BaseEstimator):
@@ -273,46 +276,37 @@ class AdditiveModel(BaseEstimator):
         return pruned
 
     @overload
-    def explain(self, X: None = None, *, n_terms: int = LEADING) -> Explanation: ...
+    def explain(
+        self, X: None = None, *, n_terms: int = LEADING, terms: Sequence[str] | None = None
+    ) -> Explanation: ...
 
     @overload
-    def explain(self, X: Any, *, n_terms: int = LEADING) -> LocalExplanation: ...
+    def explain(
+        self, X: Any, *, n_terms: int = LEADING, terms: Sequence[str] | None = None
+    ) -> LocalExplanation: ...
 
-    def explain(self, X: Any = None, *, n_terms: int = LEADING) -> Explanation | LocalExplanation:
-        """The model in plain data: ranked terms and effects; with rows, what each term adds to them."""
+    def explain(
+        self, X: Any = None, *, n_terms: int = LEADING, terms: Sequence[str] | None = None
+    ) -> Explanation | LocalExplanation:
+        """The model in plain data: ranked terms and effects; with rows, what each term adds to them.
+
+        Effects are those of the n_terms leading terms of one or two features, or of the terms that are named:
+        terms=["age", "age:income"], in any order of their features and of up to three.
+        """
         if X is not None:
+            if terms is not None:
+                raise OptionError("rows are explained by all terms; leave terms out, or X")
             return self._explain_rows(X)
         whole_number("n_terms", n_terms, at_least=0)
         ranked = self._ranked()
-        drawn = [term for term in ranked.terms if term.order <= 2][:n_terms]
+        leading = [term for term in ranked.terms if term.order <= 2][:n_terms]
         scale = self.target_scale_.scale
         quantity, target = self._quantity()
         effects = tuple(
             replace(effect(self.posterior_, self.encoder_, term, scale), quantity=quantity, target=target)
-            for term in drawn
+            for term in (leading if terms is None else ranked.named(terms))
         )
-        return Explanation(ranked.table, ranked.order_shares, effects, self.explained_, self._runs())
-
-    def _runs(self) -> Runnable:
-        """What it takes to run the model elsewhere."""
-        kind, noise = self._kind()
-        quantity, target = self._quantity()
-        result = self.fit_result_
-        made = {
-            "estimator": type(self).__name__,
-            "rows": result.rows or len(self.posterior_.alpha),
-            "status": str(result.status),
-            "evaluations": result.evaluations,
-            "seconds": result.seconds,
-            "jitter": result.jitter,
-            "options": {name: repr(value) for name, value in changed_options(self).items()},
-            "columns": [asdict(choice) for choice in self.columns_],
-        }
-        label = target if kind in ("logit", "probit") else None
-        ranked = self._ranked()
-        terms = ranked.terms if ranked.complete else ranked.terms[:LISTED]
-        whole = (self.posterior_, self.encoder_, self.target_scale_)
-        return Runnable(*whole, noise, kind, label, terms, quantity, target, made)
+        return Explanation(ranked.table, ranked.order_shares, effects, self.explained_, runnable_of(self))
 
     def _kind(self) -> tuple[str, float]:
         """How a latent value becomes a prediction, and the variance of the noise on it."""
@@ -329,7 +323,39 @@ class AdditiveModel(BaseEstimator):
         means = scale * self.posterior_.term_means([term.columns for term in terms], encoded)
         std = self._term_std([term.columns for term in terms], encoded)
         predictions = self.target_scale_.inverse(self.posterior_.mean(encoded))
-        return LocalExplanation(tuple(t.name for t in terms), self.constant_, means, std, predictions)
+        names = tuple(term.name for term in terms)
+        return LocalExplanation(names, self.constant_, means, std, predictions, index=index_of(X))
+
+    def concurvity(self, X: Any) -> Concurvity:
+        """How far the other terms could stand in for each term on these rows, as R².
+
+        Of terms with a share of at least 0.1 %, and at most 200 of them.
+        """
+        encoded = self._encode(X)
+        ranked = self._ranked()
+        count = min(int(np.sum(ranked.table["share"] >= concurvity.LEAST_SHARE)), concurvity.MOST_TERMS)
+        terms = ranked.terms[:count]
+        values = self.target_scale_.scale * self.posterior_.term_means([t.columns for t in terms], encoded)
+        return concurvity.concurvity([term.name for term in terms], values)
+
+    def _cumulative(self, encoded: Array, scores: Scores, n_terms: int | None) -> CumulativeScore:
+        ranked = self._ranked()
+        most = cumulative.MOST_TERMS if n_terms is None else whole_number("n_terms", n_terms, at_least=0)
+        terms, shares = ranked.terms[:most], ranked.table["share"][:most]
+        parts = Parts(
+            constant=float(self.posterior_.term_mean((), encoded[:1])[0]),
+            contributions=self.posterior_.term_means([term.columns for term in terms], encoded),
+            left_out=ranked.explained * np.maximum(1.0 - np.cumsum([0.0, *shares]), 0.0),
+            whole=self.posterior_.mean(encoded),
+            variance=self.posterior_.variance(encoded),
+        )
+        return cumulative.cumulative_score([term.name for term in terms], parts, scores)
+
+    def _checks(self, of_rows: Mapping[str, Any]) -> Checks:
+        """What rows tell, with what is known of the columns and of the fit."""
+        went = self.fit_result_
+        fit = FitCheck(str(went.status), went.evaluations, went.seconds, went.jitter)
+        return Checks(**of_rows, columns=column_checks(self.posterior_, self.encoder_), fit=fit)
 
     def __sklearn_tags__(self) -> Any:
         """Say what tables are taken: missing cells and categories too."""
@@ -358,13 +384,6 @@ def _schema(table: Table, categorical: Any) -> Schema:
     return Schema.infer(table, categorical=categorical)
 
 
-def changed_options(model: BaseEstimator) -> dict[str, Any]:
-    """The options of a model that are not at their defaults."""
-    defaults = {name: value.default for name, value in signature(type(model)).parameters.items()}
-    own = model.get_params(deep=False)
-    return {name: value for name, value in own.items() if repr(value) != repr(defaults.get(name))}
-
-
 def seed_of(random_state: Any) -> Any:
     """A seed for NumPy's generators from what scikit-learn allows as random_state."""
     if isinstance(random_state, np.random.RandomState):
@@ -372,17 +391,3 @@ def seed_of(random_state: Any) -> Any:
     if random_state is None or isinstance(random_state, np.random.Generator):
         return 0 if random_state is None else random_state
     return whole_number("random_state", random_state, at_least=0)
-
-
-def frame_like(X: Any, values: Array, names: list[str]) -> Any:
-    """The values as a frame of the same library as X, if X is a frame."""
-    import narwhals as nw
-
-    try:
-        frame = nw.from_native(X, eager_only=True)
-    except TypeError:
-        return values
-    if frame.implementation.is_pandas():  # keeps the index, and the rows where there is no term
-        return frame.implementation.to_native_namespace().DataFrame(values, index=X.index, columns=names)
-    columns = {name: values[:, i] for i, name in enumerate(names)}
-    return nw.from_dict(columns, backend=frame.implementation).to_native()

@@ -18,7 +18,9 @@ WIDTH, HEIGHT, FOOT = 360.0, 150.0, 18.0
 def checks_section(checks: Checks | None, columns: Sequence[ColumnCheck]) -> Markup:
     """What was checked on new rows, if there were any, and the columns."""
     parts = [] if checks is None else [_on_new_rows(checks)]
-    return joined(parts, element("details", element("summary", "How columns were encoded"), _columns(columns)))
+    return joined(
+        parts, element("details", element("summary", "How columns were encoded"), _columns(columns))
+    )
 
 
 def _on_new_rows(checks: Checks) -> Markup:
@@ -43,8 +45,8 @@ def _on_new_rows(checks: Checks) -> Markup:
         parts.append(table("coverage of intervals", head, rows))
     if checks.pit is not None:
         words = (
-            "Where new rows lie in their predictions (PIT): level if the model is right, like a U if it is too "
-            "sure, like a hill if it is not sure enough."
+            "Where new rows lie in their predictions (PIT): level if the model is right, like a U if it is "
+            "too sure, like a hill if it is not sure enough."
         )
         parts += [element("p", words, class_="quiet"), _bars(checks.pit, words)]
     if checks.calibration is not None:
@@ -58,7 +60,9 @@ def _bars(counts: Array, words: str) -> Markup:
     wide = WIDTH / counts.size
     base = HEIGHT - FOOT
     bars = "".join(
-        f"M{i * wide:.1f},{base:.1f}v{-h:.1f}h{wide - 1.0:.1f}v{h:.1f}Z" for i, h in enumerate(tall) if h > 0.0
+        f"M{i * wide:.1f},{base:.1f}v{-h:.1f}h{wide - 1.0:.1f}v{h:.1f}Z"
+        for i, h in enumerate(tall)
+        if h > 0.0
     )
     level = base - float(np.mean(tall))
     inside = joined(
@@ -73,7 +77,12 @@ def _bars(counts: Array, words: str) -> Markup:
 
 def _calibration(found: Calibration) -> Markup:
     rows = [
-        (f"{100 * low:.0f} to {100 * high:.0f} %", f"{100 * said:.1f} %", f"{100 * seen:.1f} %", f"{int(count):,}")
+        (
+            f"{100 * low:.0f} to {100 * high:.0f} %",
+            f"{100 * said:.1f} %",
+            f"{100 * seen:.1f} %",
+            f"{int(count):,}",
+        )
         for low, high, said, seen, count in zip(
             found.edges[:-1], found.edges[1:], found.predicted, found.observed, found.counts, strict=True
         )
@@ -81,17 +90,18 @@ def _calibration(found: Calibration) -> Markup:
     ]
     head = ("probability", "said on average", "seen", "rows")
     return element(
-        "details", element("summary", "Said and seen probabilities"), table("calibration", head, rows), open=True
+        "details",
+        element("summary", "Said and seen probabilities"),
+        table("calibration", head, rows),
+        open=True,
     )
 
 
 def _columns(columns: Sequence[ColumnCheck]) -> Markup:
     words = (
-        "Numbers are bent towards a standard normal before anything is learned; a distance above 0.1 or so means "
-        "that a column could not be, as one with few values cannot."
+        "Numbers are bent towards a standard normal before anything is learned; a distance above 0.1 or so "
+        "means that a column could not be, as one with few values cannot."
     )
-    rows = [
-        (one.column, number(one.distance), number(one.skewness), number(one.kurtosis)) for one in columns
-    ]
+    rows = [(one.column, number(one.distance), number(one.skewness), number(one.kurtosis)) for one in columns]
     head = ("column", "distance from the normal", "skewness", "kurtosis")
     return joined(element("p", words, class_="quiet"), table("encoded columns", head, rows))

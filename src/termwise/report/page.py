@@ -16,9 +16,10 @@ import numpy as np
 from termwise.__about__ import __version__
 from termwise.display.style import share_text
 from termwise.explain.checks import column_checks
-from termwise.explain.effects import Effect, effect
+from termwise.explain.effects import MOST_FEATURES, Effect, effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.runnable import Runnable
+from termwise.explain.terms import Term
 from termwise.report.checks import checks_section
 from termwise.report.markup import Markup, element, joined
 from termwise.report.running import running
@@ -206,8 +207,10 @@ def _figures(explanation: Explanation, model: Runnable) -> Markup:
     shares = explanation.sobol["share"]
     drawn = [
         (term, row)
-        for term, row, share in zip(model.terms, explanation.sobol, shares, strict=True)
-        if share >= SMALL and term.order <= 2
+        for term, row, share in zip(
+            model.terms, explanation.sobol, shares, strict=False
+        )  # not all may be listed
+        if share >= SMALL and term.order <= MOST_FEATURES
     ][:MOST_DRAWN]
     effects = [
         replace(
@@ -218,7 +221,8 @@ def _figures(explanation: Explanation, model: Runnable) -> Markup:
         for term, _ in drawn
     ]
     # One scale of colours for all, so that a weak term does not look strong.
-    limit = max((float(np.max(np.abs(e.mean))) for e in effects if is_surface(e)), default=1.0) or 1.0
+    coloured = [float(np.max(np.abs(each.mean))) for each in effects if is_surface(each)]
+    limit = max(coloured, default=1.0) or 1.0
     figures = [_figure(e, row, limit) for e, (_, row) in zip(effects, drawn, strict=True)]
     words = (
         f"Lines and points are the {model.quantity} {model.target}; bands are two standard deviations wide "
@@ -231,7 +235,28 @@ def _figures(explanation: Explanation, model: Runnable) -> Markup:
 def _figure(found: Effect, row: Any, limit: float) -> Markup:
     share = share_text(row["share"], row["low"], row["high"])
     caption = element("figcaption", element("h3", found.term.name), element("span", share, class_="quiet"))
-    return element("figure", caption, drawing(found, limit), _numbers(found))
+    if found.term.order < MOST_FEATURES:
+        return element("figure", caption, drawing(found, limit), _numbers(found))
+    third = found.axes[2]
+    slices = []
+    for k, value in enumerate(third):
+        at = level_text(value) if third.dtype == object else number(float(value))
+        slices.append(joined(element("p", f"{found.features[2]}: {at}"), drawing(_slice(found, k), limit)))
+    return element("figure", caption, slices)
+
+
+def _slice(found: Effect, k: int) -> Effect:
+    """An effect of three features at one value of the third, as one of two."""
+    assert found.std is not None, "effects of a page are on the scale on which terms add up"
+    return replace(
+        found,
+        term=Term(found.features[:2], found.term.columns[:2]),
+        axes=found.axes[:2],
+        mean=found.mean[..., k],
+        std=found.std[..., k],
+        rows=found.rows[:2],
+        arranged=None,
+    )
 
 
 def _numbers(found: Effect) -> Markup | None:

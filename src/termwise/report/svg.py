@@ -101,22 +101,51 @@ def _curve(effect: Effect) -> Markup:
         frame.x_axis(),
         element("path", d=frame.path(x, effect.mean), class_="curve"),
         _histogram(frame, effect.rows[0]),
-        _name(effect.term.features[0]),
+        _missing(frame, effect) if _lacks(effect) else None,
+        _name(effect.features[0]),
+    )
+
+
+def _lacks(effect: Effect) -> bool:
+    return effect.n_missing > 0 and effect.missing_mean is not None
+
+
+def _missing(frame: Frame, effect: Effect) -> Markup:
+    """What the term is where the cell is missing, at the right."""
+    low, mean, high = effect.missing_low, effect.missing_mean, effect.missing_high
+    assert low is not None and mean is not None and high is not None, "a term of one feature says it"  # noqa: PT018
+    x = WIDTH - RIGHT - 4.0
+    return joined(
+        _whisker(frame, x, (low, mean, high), "whisker other"),
+        _label(x, HEIGHT - 6, f"missing ({effect.n_missing})", "end"),
+    )
+
+
+def _whisker(frame: Frame, x: float, band: tuple[float, float, float], kind: str) -> Markup:
+    low, mean, high = (float(frame.py(value)) for value in band)
+    return joined(
+        element("line", x1=x, x2=x, y1=low, y2=high, class_=kind),
+        element("circle", cx=x, cy=mean, r=4.0, class_=f"point {kind}"),
     )
 
 
 def _points(effect: Effect) -> Markup:
+    """A point for each level, and one for what is missing or was never seen."""
     shown = _shown(effect.axes[0], effect.rows[0], MOST_LEVELS)
-    frame = Frame((-0.6, len(shown) - 0.4), _reach(effect))
+    other = effect.missing_mean is not None
+    frame = Frame((-0.6, len(shown) + other - 0.4), _reach(effect))
     parts: list[Markup] = []
     for place, i in enumerate(shown):
         x = float(frame.px(place))
-        low, mean, high = (float(frame.py(part[i])) for part in (effect.low, effect.mean, effect.high))
-        parts.append(element("line", x1=x, x2=x, y1=low, y2=high, class_="whisker"))
-        parts.append(element("circle", cx=x, cy=mean, r=4.0, class_="point"))
-        parts.append(_label(x, HEIGHT - BOTTOM + 14, _short(effect.axes[0][i], len(shown)), "middle"))
+        parts.append(_whisker(frame, x, (effect.low[i], effect.mean[i], effect.high[i]), "whisker"))
+        text = _short(effect.axes[0][i], len(shown) + other)
+        parts.append(_label(x, HEIGHT - BOTTOM + 14, text, "middle"))
+    if effect.missing_low is not None and effect.missing_high is not None and effect.missing_mean is not None:
+        x, band = float(frame.px(len(shown))), (effect.missing_low, effect.missing_mean, effect.missing_high)
+        parts.append(_whisker(frame, x, band, "whisker other"))
+        parts.append(_label(x, HEIGHT - BOTTOM + 14, "(other)", "middle"))
     more = len(effect.axes[0]) - len(shown)
-    name = effect.term.features[0] + (f" (and {more} more levels)" if more else "")
+    name = effect.features[0] + (f" (and {more} more levels)" if more else "")
     return joined(frame.y_axis(), parts, _name(name))
 
 
@@ -135,7 +164,7 @@ def _lines(effect: Effect, level: int) -> Markup:
             element("rect", x=here[0], y=here[1] - 8, width=9.0, height=9.0, class_=f"key of{place}")
         )
         parts.append(_label(here[0] + 13, here[1], _short(effect.axes[level][i], 4), "start"))
-    name = effect.term.features[1 - level]
+    name = effect.features[1 - level]
     return joined(
         frame.y_axis(), frame.x_axis(), parts, _histogram(frame, effect.rows[1 - level]), _name(name)
     )
@@ -143,7 +172,7 @@ def _lines(effect: Effect, level: int) -> Markup:
 
 def is_surface(effect: Effect) -> bool:
     """Whether the effect is drawn as colours."""
-    return effect.term.order == 2 and len({axis.dtype == object for axis in effect.axes}) == 1
+    return len(effect.axes) > 1 and len({axis.dtype == object for axis in effect.axes[:2]}) == 1
 
 
 def _surface(effect: Effect, limit: float, levels: bool) -> Markup:
@@ -170,7 +199,7 @@ def _surface(effect: Effect, limit: float, levels: bool) -> Markup:
     else:
         left = [_label(LEFT - 6, float(frame.py(t)) + 4, number(t), "end") for t in ticks(*frame.y)]
         marks = joined(frame.x_axis(), left)
-    first_name, second_name = effect.term.features
+    first_name, second_name = effect.features
     middle = (TOP + frame.bottom) / 2
     up = element(
         "text",
@@ -210,7 +239,11 @@ def _histogram(frame: Frame, values: np.ndarray) -> Markup:
 
 
 def _reach(effect: Effect) -> tuple[float, float]:
-    return min(float(np.min(effect.low)), 0.0), max(float(np.max(effect.high)), 0.0)
+    low, high = min(float(np.min(effect.low)), 0.0), max(float(np.max(effect.high)), 0.0)
+    of_levels = effect.axes[0].dtype == object
+    if (of_levels or _lacks(effect)) and effect.missing_low is not None and effect.missing_high is not None:
+        low, high = min(low, effect.missing_low), max(high, effect.missing_high)
+    return low, high
 
 
 def _ends(axis: np.ndarray) -> tuple[float, float]:

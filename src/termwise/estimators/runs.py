@@ -1,0 +1,53 @@
+"""A fitted model as something that can run elsewhere, with what is to be said of how it was made."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import BaseEstimator
+
+from termwise.explain.runnable import Runnable
+
+if TYPE_CHECKING:
+    from termwise.estimators.base import AdditiveModel
+
+LABELS = ("logit", "probit")  # the kinds that predict one of two labels
+LISTED = 2000  # of more terms than can be listed, so many go along
+
+
+def runnable_of(model: AdditiveModel) -> Runnable:
+    """What it takes to run the model elsewhere."""
+    kind, noise = model._kind()
+    quantity, target = model._quantity()
+    ranked, result = model._ranked(), model.fit_result_
+    made = {
+        "estimator": type(model).__name__,
+        "rows": result.rows or len(model.posterior_.alpha),  # which files of early versions do not say
+        "status": str(result.status),
+        "evaluations": result.evaluations,
+        "seconds": result.seconds,
+        "jitter": result.jitter,
+        "options": {name: repr(value) for name, value in changed_options(model).items()},
+        "columns": [asdict(choice) for choice in model.columns_],
+    }
+    return Runnable(
+        posterior=model.posterior_,
+        encoder=model.encoder_,
+        scale=model.target_scale_,
+        noise=noise,
+        kind=kind,
+        label=target if kind in LABELS else None,
+        terms=ranked.terms if ranked.complete else ranked.terms[:LISTED],
+        quantity=quantity,
+        target=target,
+        made=made,
+    )
+
+
+def changed_options(model: BaseEstimator) -> dict[str, Any]:
+    """The options of a model that are not at their defaults."""
+    defaults = {name: value.default for name, value in signature(type(model)).parameters.items()}
+    own = model.get_params(deep=False)
+    return {name: value for name, value in own.items() if repr(value) != repr(defaults.get(name))}
