@@ -19,6 +19,7 @@ WIDTH, HEIGHT = 360.0, 240.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 10.0, 40.0
 BINS = 30
 FOOT = 22.0  # the histogram stands below the curves
+SIDE = 26.0  # and what is missing beside them
 MOST_LEVELS, MOST_LINES, LONGEST = 12, 6, 14
 BLUE, RED = (0, 90, 160), (200, 70, 20)  # of a surface below and above zero
 
@@ -26,13 +27,15 @@ BLUE, RED = (0, 90, 160), (200, 70, 20)  # of a surface below and above zero
 class Frame:
     """The place of a drawing: from values to points, and the axes around it."""
 
-    def __init__(self, x: tuple[float, float], y: tuple[float, float], foot: float = 0.0) -> None:
+    def __init__(
+        self, x: tuple[float, float], y: tuple[float, float], foot: float = 0.0, side: float = 0.0
+    ) -> None:
         self.x, self.y = _wider(x), _wider(y)
-        self.bottom = HEIGHT - BOTTOM - foot
+        self.bottom, self.right = HEIGHT - BOTTOM - foot, WIDTH - RIGHT - side
 
     def px(self, x: Any) -> Any:
         """Across."""
-        return LEFT + (np.asarray(x) - self.x[0]) / (self.x[1] - self.x[0]) * (WIDTH - LEFT - RIGHT)
+        return LEFT + (np.asarray(x) - self.x[0]) / (self.x[1] - self.x[0]) * (self.right - LEFT)
 
     def py(self, y: Any) -> Any:
         """Down."""
@@ -93,7 +96,8 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 def _curve(effect: Effect) -> Markup:
     x = effect.axes[0]
-    frame = Frame((float(x[0]), float(x[-1])), _reach(effect), FOOT)
+    side = SIDE if _lacks(effect) else 0.0
+    frame = Frame((float(x[0]), float(x[-1])), _reach(effect), FOOT, side)
     band = frame.path(np.concatenate([x, x[::-1]]), np.concatenate([effect.low, effect.high[::-1]])) + "Z"
     return joined(
         element("path", d=band, class_="band"),
@@ -114,7 +118,7 @@ def _missing(frame: Frame, effect: Effect) -> Markup:
     """What the term is where the cell is missing, at the right."""
     low, mean, high = effect.missing_low, effect.missing_mean, effect.missing_high
     assert low is not None and mean is not None and high is not None, "a term of one feature says it"  # noqa: PT018
-    x = WIDTH - RIGHT - 4.0
+    x = WIDTH - RIGHT - 6.0
     return joined(
         _whisker(frame, x, (low, mean, high), "whisker other"),
         _label(x, HEIGHT - 6, f"missing ({effect.n_missing})", "end"),
