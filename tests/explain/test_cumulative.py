@@ -227,7 +227,7 @@ def test_a_term_may_be_there_and_not_be_listed() -> None:
     X = np.random.default_rng(0).normal(size=(20, 24))
     model = OAKRegressor(max_order=8, n_restarts=1).fit(X, X[:, 0])
     names = model.encoder_.names
-    with pytest.raises(TermError, match="no term .* too many to list"):
+    with pytest.raises(TermError, match=r"no term .* too many to list"):
         model.explain(terms=[":".join(names[:8])])
     assert len(model.cumulative_score(X, X[:, 0]).terms) == 50
 
