@@ -15,6 +15,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from termwise import OAKRegressor
 from termwise.explain import intervals
 from termwise.explain.intervals import share_intervals
 from termwise.explain.sobol import term_variances
@@ -192,3 +193,32 @@ def test_the_mean_variance_of_the_terms_is_their_sum() -> None:
         total += mass @ posterior.term_variance(term, X)
     found = [intervals._mean_variance(posterior, np.random.default_rng(seed)) for seed in range(8)]
     assert np.mean(found) == pytest.approx(total, rel=0.03)
+
+
+def learned_coverage(n: int, n_draws: int) -> tuple[float, float]:
+    """How much bands and intervals hold when the parameters are learned from the rows too.
+
+    60 draws give 0.88 and 0.67 from 50 rows and 0.92 and 0.82 from 100; 44 give 0.96 and 0.83 from 300.
+    """
+    case, rng = smooth(n, 0.2), np.random.default_rng(5)
+    X = rng.standard_normal((n + 40, 3))
+    X = (X - X[:n].mean(axis=0)) / X[:n].std(axis=0)  # so that the measures are those of the draws
+    in_band, held = [], []
+    for _ in range(n_draws):
+        terms = drawn_terms(case, X, rng)
+        f = sum(values for values, _ in terms.values())
+        y = f[:n] + np.sqrt(0.2) * rng.standard_normal(n)
+        model = OAKRegressor(max_order=2, n_restarts=1, measure="normal", flow=None).fit(X[:n], y)
+        whole = sum(variance for _, variance in terms.values())
+        mean, std = model.predict_terms(X[n:], return_std=True)
+        for j, (term, row) in enumerate(zip(model.terms_, model.sobol_, strict=True)):
+            values, variance = terms[term.columns]
+            in_band.append(np.mean(np.abs(values[n:] - mean[:, j]) <= 2.0 * std[:, j]))
+            held.append(row["low"] <= variance / whole <= row["high"])
+    return float(np.mean(in_band)), float(np.mean(held))
+
+
+def test_with_learned_parameters_bands_hold_somewhat_less() -> None:
+    in_band, held = learned_coverage(100, 15)
+    assert in_band > 0.86
+    assert held > 0.7

@@ -18,7 +18,7 @@ DRAWS = 400
 BASIS_PANELS = 16
 LEVELS = (0.05, 0.95)
 TINY = 1e-300
-ROWS = 1000  # drawn from the measures; the mean variance over them is good to a few percent
+ROWS = 400  # drawn from the measures; the mean variance over them is good to a few percent
 
 
 @dataclass(frozen=True, eq=False)
