@@ -46,6 +46,8 @@ def _target(model: Any) -> dict[str, Any]:
 def _learned(model: Any, parts: Sequence[Any]) -> dict[str, Any]:
     """What the terms are, or what they are for each label."""
     explained = [part.explain(n_terms=0).to_dict() for part in parts]
+    for one in explained:
+        del one["effects"]  # none was asked for
     if len(parts) == 1:
         return explained[0]
     labels = model.classes_.tolist()
