@@ -1,27 +1,209 @@
-"""The picture of README.md: the leading effects of the diabetes table. Run: python examples/figures.py"""
+"""The pictures of README.md and docs/figures.md, from models fitted here. Run: make figures
+
+The diabetes table ships with scikit-learn. The others are looked for as benchmarks do, in the folder
+TERMWISE_DATA; a picture whose table is not there is left as it is, and that is said. Names of pictures may be
+given: python examples/figures.py churn toy
+"""
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from demo import table
+from matplotlib.figure import Figure
 from sklearn.datasets import load_diabetes
+from sklearn.metrics import roc_auc_score
 
 import termwise as tw
+from benchmarks.data import NoDataError, Split, load, read
+from termwise.display import CumulativeDisplay, EffectsDisplay, OrdersDisplay, WaterfallDisplay
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
+DPI = 90
+TRUTH = {"color": "#d55e00", "linestyle": "--", "linewidth": 1.3}
+SETS = ("autompg", "concrete", "housing", "pumadyn8nh")  # the tables of numbers of OAK figures 4 and 5
+FLIGHTS = 50_000
 
 
-def main() -> None:
-    """Fit all patients of the demo and draw the four terms with the largest shares in one row."""
-    X, y = load_diabetes(return_X_y=True, scaled=False)
-    model = tw.OAKRegressor().fit(table(X), y)
-    figure = model.explain(n_terms=4).plot(
+def diabetes() -> Figure:
+    """The four leading terms of all patients of the demo."""
+    return EffectsDisplay.from_estimator(patients(), n_terms=4).plot(
         target="progression", n_columns=4, panel_width=3.1, panel_height=2.8
-    )
+    ).figure_  # fmt: skip
+
+
+def waterfall() -> Figure:
+    """What made the prediction of one patient."""
+    X, _ = load_diabetes(return_X_y=True, scaled=False)
+    return WaterfallDisplay.from_estimator(patients(), table(X), row=0).plot(target="progression").figure_
+
+
+def toy() -> Figure:
+    """The terms of a function of two variables, unconstrained (above) and orthogonal. OAK figure 2."""
+    rng = np.random.default_rng(0)
+    x1, x2 = rng.uniform(-1.0, 1.0, (2, 200))
+    y = x1**2 - 2.0 * x2 + np.cos(3.0 * x1) * np.sin(5.0 * x2) + rng.normal(0.0, 0.1, 200)
+    mean_cosine = np.sin(3.0) / 3.0
+    truth = {"x1": lambda x: x**2 - 1.0 / 3.0, "x2": lambda x: -2.0 * x + mean_cosine * np.sin(5.0 * x)}
+    options = {"kernel": "se", "max_order": 2}
+    models = {
+        "additive": tw.AdditiveGPRegressor(**options),
+        "OAK": tw.OAKRegressor(measure="uniform", flow=None, **options),
+    }
+    figure = Figure(figsize=(11.0, 5.6), layout="constrained")
+    axes = figure.subplots(2, 3)
+    for row, (name, model) in zip(axes, models.items(), strict=True):
+        explanation = model.fit({"x1": x1, "x2": x2}, y).explain(n_terms=3)
+        effects = sorted(explanation.effects, key=lambda effect: (effect.term.order, effect.term.name))
+        EffectsDisplay(replace(explanation, effects=tuple(effects))).plot(axes=row, target="y")
+        for ax, effect in zip(row, effects, strict=True):
+            ax.set_title(f"{name}: {ax.get_title(loc='left')}", fontsize="medium", loc="left")
+            if effect.term.order == 1:
+                ax.plot(effect.axes[0], truth[effect.term.name](effect.axes[0]), label="truth", **TRUTH)
+                ax.legend(frameon=False, fontsize="small")
+    return figure
+
+
+def pumadyn() -> Figure:
+    """The three leading terms of the robot arm. OAK figure 1."""
+    return EffectsDisplay.from_estimator(fitted("pumadyn8nh")[0], n_terms=3).plot(
+        target="acceleration", panel_width=3.9
+    ).figure_  # fmt: skip
+
+
+def orders() -> Figure:
+    """Shares by the number of features, and how many terms have one per cent. OAK figure 4."""
+    figure = Figure(figsize=(12.0, 2.9), layout="constrained")
+    for ax, name in zip(figure.subplots(1, len(SETS)), SETS, strict=True):
+        model, _ = fitted(name)
+        OrdersDisplay.from_estimator(model).plot(ax=ax)
+        count, all_terms = np.sum(model.sobol_["share"] >= 0.01), len(model.sobol_)
+        ax.set_title(f"{name}: {count} of {all_terms:,} terms\nhave 1 % or more", fontsize="medium")
+    return figure
+
+
+def cumulative() -> Figure:
+    """The test score with one term more at a time. OAK figures 5 and 6."""
+    figure = Figure(figsize=(13.0, 7.0), layout="constrained")
+    for ax, name in zip(figure.subplots(2, 3).ravel(), (*SETS, "churn"), strict=False):
+        if name == "churn":
+            model, score = customers()[0], auc_by_terms()
+        else:
+            model, split = fitted(name)
+            score = rmse_by_terms(model, split)
+        CumulativeDisplay(score, shares=model.sobol_["share"][: len(score.terms)], n_terms=10).plot(ax=ax)
+        ax.set_title(name, fontsize="medium")
+    figure.axes[5].remove()
+    return figure
+
+
+def airline() -> Figure:
+    """The ten leading terms of the delays of flights, in the place of SUSY. OAK figure 7."""
+    whole = read("airline2008")
+    rows = np.random.default_rng(0).permutation(whole.y.size)[:FLIGHTS]
+    X = {name: column[rows] for name, column in whole.X.items()}
+    model = tw.OAKRegressor(max_order=2, categorical=whole.categorical).fit(X, whole.y[rows])
+    return EffectsDisplay.from_estimator(model, n_terms=10).plot(
+        target="delay, min", n_columns=4, panel_width=3.6, panel_height=2.7
+    ).figure_  # fmt: skip
+
+
+def churn() -> Figure:
+    """The five leading terms of which customers leave. OAK figure 8."""
+    return EffectsDisplay.from_estimator(customers()[0], n_terms=5).plot(target="leaving").figure_
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """The score of the constant and the k leading terms, and that of all."""
+
+    terms: tuple[str, ...]
+    name: str
+    scores: np.ndarray
+    whole: float
+
+
+def rmse_by_terms(model: tw.OAKRegressor, split: Split) -> Score:
+    """The test error, in standard deviations of the target."""
+    sums = partial_sums(model, split.X_test)
+    scores = np.sqrt(np.mean((split.y_test - sums.T) ** 2, axis=1))
+    return Score(names(model), "test RMSE", scores, float(scores[-1]))
+
+
+def auc_by_terms() -> Score:
+    """The area under the curve of one fifth of the customers."""
+    model, X, y = customers()
+    scores = np.array([roc_auc_score(y, latent) for latent in partial_sums(model, X).T])
+    return Score(names(model), "test AUC", scores, float(scores[-1]))
+
+
+def names(model: Any) -> tuple[str, ...]:
+    """The terms of a model, the largest share first."""
+    return tuple(term.name for term in model.terms_)
+
+
+def partial_sums(model: Any, X: dict[str, np.ndarray]) -> np.ndarray:
+    """The constant, and the sum with each of the terms, (rows, terms + 1)."""
+    parts = model.predict_terms(X)
+    return model.constant_ + np.cumsum(np.column_stack([np.zeros(len(parts)), parts]), axis=1)
+
+
+@cache
+def patients() -> tw.OAKRegressor:
+    """A model of the diabetes table."""
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    return tw.OAKRegressor().fit(table(X), y)
+
+
+@cache
+def fitted(name: str) -> tuple[tw.OAKRegressor, Split]:
+    """A model of the first of the five folds of a table."""
+    split = load(name, 0, masks=f"{name}_oak5")
+    return tw.OAKRegressor(categorical=split.categorical).fit(split.X, split.y), split
+
+
+@cache
+def customers() -> tuple[tw.OAKClassifier, dict[str, np.ndarray], np.ndarray]:
+    """A model of four fifths of the customers, and the others."""
+    whole = read("churn")
+    rows = np.random.default_rng(0).permutation(whole.y.size)
+    test, train = rows[: rows.size // 5], rows[rows.size // 5 :]
+    X, X_test = ({name: x[part] for name, x in whole.X.items()} for part in (train, test))
+    model = tw.OAKClassifier(max_order=2, categorical=whole.categorical)
+    return model.fit(X, whole.y[train].astype(int)), X_test, whole.y[test]
+
+
+PICTURES: dict[str, Callable[[], Figure]] = {
+    draw.__name__: draw for draw in (diabetes, waterfall, toy, pumadyn, orders, cumulative, churn, airline)
+}
+
+
+def main(wanted: Sequence[str]) -> int:
+    """Draw the pictures that are named, or all."""
+    unknown = [name for name in wanted if name not in PICTURES]
+    if unknown:
+        print(f"no picture {', '.join(unknown)}; there are {', '.join(PICTURES)}", file=sys.stderr)
+        return 2
     IMAGES.mkdir(parents=True, exist_ok=True)
-    figure.savefig(IMAGES / "diabetes.png", dpi=120)
+    for name in wanted or PICTURES:
+        start = time.perf_counter()
+        try:
+            figure = PICTURES[name]()
+        except (NoDataError, FileNotFoundError) as error:
+            print(f"{name}: left as it is, for there is no data: {error}")
+            continue
+        figure.savefig(IMAGES / f"{name}.png", dpi=DPI)
+        size = (IMAGES / f"{name}.png").stat().st_size
+        print(f"{name}: {size / 1024:.0f} KB in {time.perf_counter() - start:.0f} s", flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))
