@@ -20,11 +20,16 @@ from termwise.errors import OptionError, TermError
 from termwise.estimators.columns import ColumnPlan, learned_encoder, plan_columns, require_columns
 from termwise.estimators.dataset import Given, Task, checkpoint_folder, opened
 from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory, learn
+from termwise.estimators.frames import frame_like, index_of
 from termwise.estimators.known import Wanted, know
 from termwise.estimators.merge import merged_rows, repeated_rows
 from termwise.estimators.options import KERNELS, one_of, whole_number
 from termwise.estimators.ranked import Ranked, ranked_terms
 from termwise.estimators.targets import Target
+from termwise.explain import concurvity, cumulative
+from termwise.explain.checks import Checks, FitCheck, column_checks
+from termwise.explain.concurvity import Concurvity
+from termwise.explain.cumulative import CumulativeScore, Parts, Scores
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.terms import Term
@@ -269,23 +274,35 @@ class AdditiveModel(BaseEstimator):
         return pruned
 
     @overload
-    def explain(self, X: None = None, *, n_terms: int = LEADING) -> Explanation: ...
+    def explain(
+        self, X: None = None, *, n_terms: int = LEADING, terms: Sequence[str] | None = None
+    ) -> Explanation: ...
 
     @overload
-    def explain(self, X: Any, *, n_terms: int = LEADING) -> LocalExplanation: ...
+    def explain(
+        self, X: Any, *, n_terms: int = LEADING, terms: Sequence[str] | None = None
+    ) -> LocalExplanation: ...
 
-    def explain(self, X: Any = None, *, n_terms: int = LEADING) -> Explanation | LocalExplanation:
-        """The model in plain data: ranked terms and effects; with rows, what each term adds to them."""
+    def explain(
+        self, X: Any = None, *, n_terms: int = LEADING, terms: Sequence[str] | None = None
+    ) -> Explanation | LocalExplanation:
+        """The model in plain data: ranked terms and effects; with rows, what each term adds to them.
+
+        Effects are those of the n_terms leading terms of one or two features, or of the terms that are named:
+        terms=["age", "age:income"], in any order of their features and of up to three.
+        """
         if X is not None:
+            if terms is not None:
+                raise OptionError("rows are explained by all terms; leave terms out, or X")
             return self._explain_rows(X)
         whole_number("n_terms", n_terms, at_least=0)
         ranked = self._ranked()
-        drawn = [term for term in ranked.terms if term.order <= 2][:n_terms]
+        leading = [term for term in ranked.terms if term.order <= 2][:n_terms]
         scale = self.target_scale_.scale
         quantity, target = self._quantity()
         effects = tuple(
             replace(effect(self.posterior_, self.encoder_, term, scale), quantity=quantity, target=target)
-            for term in drawn
+            for term in (leading if terms is None else ranked.named(terms))
         )
         return Explanation(ranked.table, ranked.order_shares, effects, self.explained_)
 
@@ -300,7 +317,39 @@ class AdditiveModel(BaseEstimator):
         means = scale * self.posterior_.term_means([term.columns for term in terms], encoded)
         std = self._term_std([term.columns for term in terms], encoded)
         predictions = self.target_scale_.inverse(self.posterior_.mean(encoded))
-        return LocalExplanation(tuple(t.name for t in terms), self.constant_, means, std, predictions)
+        names = tuple(term.name for term in terms)
+        return LocalExplanation(names, self.constant_, means, std, predictions, index=index_of(X))
+
+    def concurvity(self, X: Any) -> Concurvity:
+        """How far the other terms could stand in for each term on these rows, as R².
+
+        Of terms with a share of at least 0.1 %, and at most 200 of them.
+        """
+        encoded = self._encode(X)
+        ranked = self._ranked()
+        count = min(int(np.sum(ranked.table["share"] >= concurvity.LEAST_SHARE)), concurvity.MOST_TERMS)
+        terms = ranked.terms[:count]
+        values = self.target_scale_.scale * self.posterior_.term_means([t.columns for t in terms], encoded)
+        return concurvity.concurvity([term.name for term in terms], values)
+
+    def _cumulative(self, encoded: Array, scores: Scores, n_terms: int | None) -> CumulativeScore:
+        ranked = self._ranked()
+        most = cumulative.MOST_TERMS if n_terms is None else whole_number("n_terms", n_terms, at_least=0)
+        terms, shares = ranked.terms[:most], ranked.table["share"][:most]
+        parts = Parts(
+            constant=float(self.posterior_.term_mean((), encoded[:1])[0]),
+            contributions=self.posterior_.term_means([term.columns for term in terms], encoded),
+            left_out=ranked.explained * np.maximum(1.0 - np.cumsum([0.0, *shares]), 0.0),
+            whole=self.posterior_.mean(encoded),
+            variance=self.posterior_.variance(encoded),
+        )
+        return cumulative.cumulative_score([term.name for term in terms], parts, scores)
+
+    def _checks(self, of_rows: Mapping[str, Any]) -> Checks:
+        """What rows tell, with what is known of the columns and of the fit."""
+        went = self.fit_result_
+        fit = FitCheck(str(went.status), went.evaluations, went.seconds, went.jitter)
+        return Checks(**of_rows, columns=column_checks(self.posterior_, self.encoder_), fit=fit)
 
     def __sklearn_tags__(self) -> Any:
         """Say what tables are taken: missing cells and categories too."""
@@ -336,17 +385,3 @@ def seed_of(random_state: Any) -> Any:
     if random_state is None or isinstance(random_state, np.random.Generator):
         return 0 if random_state is None else random_state
     return whole_number("random_state", random_state, at_least=0)
-
-
-def frame_like(X: Any, values: Array, names: list[str]) -> Any:
-    """The values as a frame of the same library as X, if X is a frame."""
-    import narwhals as nw
-
-    try:
-        frame = nw.from_native(X, eager_only=True)
-    except TypeError:
-        return values
-    if frame.implementation.is_pandas():  # keeps the index, and the rows where there is no term
-        return frame.implementation.to_native_namespace().DataFrame(values, index=X.index, columns=names)
-    columns = {name: values[:, i] for i, name in enumerate(names)}
-    return nw.from_dict(columns, backend=frame.implementation).to_native()

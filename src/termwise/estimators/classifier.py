@@ -11,18 +11,22 @@ from typing import Any, Self, overload
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, clone
+from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
 from termwise.encode.encoder import Encoder
 from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TermError
-from termwise.estimators.base import LEADING, AdditiveModel, frame_like
+from termwise.estimators.base import LEADING, AdditiveModel
 from termwise.estimators.columns import ColumnChoice
 from termwise.estimators.dataset import Given, learn_dataset
+from termwise.estimators.frames import frame_like
 from termwise.estimators.known import Wanted
 from termwise.estimators.labels import classes_of, codes_of, label_column, listed, weights_of
 from termwise.estimators.options import one_of
 from termwise.estimators.targets import Target
+from termwise.explain.checks import Checks, checks_of_labels
+from termwise.explain.cumulative import CumulativeScore
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.probability import ChangeInProbability
 from termwise.inference.fit import Fit
@@ -244,29 +248,74 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         return ChangeInProbability(probability, self.constant_)
 
     @overload
-    def explain(self, X: None = None, *, n_terms: int = LEADING, scale: str = "latent") -> Explanation: ...
+    def explain(
+        self,
+        X: None = None,
+        *,
+        n_terms: int = LEADING,
+        terms: Sequence[str] | None = None,
+        scale: str = "latent",
+    ) -> Explanation: ...
 
     @overload
-    def explain(self, X: Any, *, n_terms: int = LEADING, scale: str = "latent") -> LocalExplanation: ...
+    def explain(
+        self, X: Any, *, n_terms: int = LEADING, terms: Sequence[str] | None = None, scale: str = "latent"
+    ) -> LocalExplanation: ...
 
     def explain(
-        self, X: Any = None, *, n_terms: int = LEADING, scale: str = "latent"
+        self,
+        X: Any = None,
+        *,
+        n_terms: int = LEADING,
+        terms: Sequence[str] | None = None,
+        scale: str = "latent",
     ) -> Explanation | LocalExplanation:
         """The model in plain data: ranked terms and effects; with rows, what each term adds to them.
 
         Effects are on the latent scale, or changes in the probability of the second label as `predict_terms`
-        gives them. Shares are of the variance on the latent scale, on which terms add up, whatever the scale.
+        gives them; of the n_terms leading terms of one or two features, or of the terms that are named, which
+        may have three. Shares are of the variance on the latent scale, on which terms add up, whatever the scale.
         """
         one_of("scale", scale, SCALES)
         if X is not None:
-            rows = super().explain(X)
+            rows = super().explain(X, terms=terms)
             if scale == "latent":
                 return replace(rows, scale="latent")
             return self._change().of_rows(rows, self.predict_proba(X)[:, 1])
-        whole = super().explain(n_terms=n_terms)
+        whole = super().explain(n_terms=n_terms, terms=terms)
         if scale == "latent":
             return whole
         return replace(whole, effects=tuple(self._change().of_effect(effect) for effect in whole.effects))
+
+    def cumulative_score(self, X: Any, y: Any, *, n_terms: int | None = None) -> CumulativeScore:
+        """The score of the constant and the leading terms alone, one more at a time, on rows with labels.
+
+        The log loss of the probabilities, and besides it the area under the curve ("auc"); NaN with one
+        label.
+        """
+        encoded = self._encode(X)
+        codes = codes_of(y, self.classes_, len(encoded)).astype(float)
+        link = LINKS[self.link]
+
+        def scores(mean: Array, variance: Array) -> dict[str, float]:
+            unsure = variance + self.posterior_.noise
+            loss = -float(np.mean(link.log_predictive(codes, mean, unsure)))
+            both = np.ptp(codes) > 0.0
+            auc = float(roc_auc_score(codes, link.probability(mean, unsure))) if both else np.nan
+            return {"log loss": loss, "auc": auc}
+
+        return self._cumulative(encoded, scores, n_terms)
+
+    def check(self, X: Any, y: Any) -> Checks:
+        """Whether the probabilities are right, on rows with labels that the model has not seen.
+
+        Calibration in 20 bins and residuals; how near to normal the encoded columns of numbers are; and how
+        the fit went.
+        """
+        self._check_has_terms()
+        table = read_table(X)
+        codes = codes_of(y, self.classes_, table.n_rows)
+        return self._checks(checks_of_labels(codes, self.predict_proba(table)[:, 1]))
 
     def _quantity(self) -> tuple[str, str]:
         label = getattr(self, "label_", self.classes_.tolist()[1])

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from termwise.errors import OptionError
 from termwise.explain.intervals import share_intervals
 from termwise.explain.sobol import TermVariances, sampled_variances, term_variances
-from termwise.explain.terms import Term, named_term, sobol_table
+from termwise.explain.terms import Term, found_term, named_term, sobol_table
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
@@ -29,6 +30,14 @@ class Ranked:
     order_shares: Array
     complete: bool
     explained: float
+
+    def named(self, names: Sequence[str]) -> list[Term]:
+        """The terms of these names, each once, in the order of the names."""
+        if isinstance(names, str):
+            raise OptionError(f"terms is {names!r}; give a list of names, such as terms=[{names!r}]")
+        by_name = {term.name: term for term in self.terms}
+        found = dict.fromkeys(found_term(name, list(by_name)) for name in names)
+        return [by_name[name] for name in found]
 
 
 def ranked_terms(posterior: Posterior, names: Sequence[str], rng: np.random.Generator) -> Ranked:

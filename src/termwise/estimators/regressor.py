@@ -25,6 +25,14 @@ from termwise.estimators.targets import (
     refuse_exposure,
     target_column,
 )
+from termwise.explain.checks import Checks, checks_of_numbers
+from termwise.explain.cumulative import CumulativeScore
+from termwise.explain.distribution import (
+    count_distribution,
+    normal_distribution,
+    randomised,
+    student_distribution,
+)
 from termwise.explain.explanation import LocalExplanation
 from termwise.likelihoods import Poisson, Student
 from termwise.measures.base import Array
@@ -161,14 +169,72 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
             counts = checked_counts(y, len(encoded))
             return self.likelihood_.log_predictive(counts, *self._latent(encoded, exposure))
         self._refuse_exposure(exposure)
-        target = self.target_scale_.forward(finite_target(y, len(encoded)))
+        values = finite_target(y, len(encoded))
+        return self._log_density(values, self.posterior_.mean(encoded), self.posterior_.variance(encoded))
+
+    def _log_density(self, values: Array, mean: Array, variance: Array) -> Array:
+        """log p of numbers where the function has this mean and this variance, both standardised."""
+        target = self.target_scale_.forward(values)
         if self.likelihood_ is not None:
-            density = self.likelihood_.log_predictive(target, *self._latent(encoded))
+            density = self.likelihood_.log_predictive(target, mean, variance + self.posterior_.noise)
         else:
-            residuals = target - self.posterior_.mean(encoded)
-            density = self.noise_.log_density(residuals, self.posterior_.variance(encoded))
+            density = self.noise_.log_density(target - mean, variance)
         value: Array = density - np.log(self.target_scale_.scale)
         return value
+
+    def cumulative_score(
+        self, X: Any, y: Any, *, n_terms: int | None = None, exposure: Any = None
+    ) -> CumulativeScore:
+        """The score of the constant and the leading terms alone, one more at a time, on rows with targets.
+
+        The root mean squared error, with the mean log density besides it; of counts the mean log density.
+        """
+        encoded = self._encode(X)
+        values = self._targets(y, len(encoded), exposure)
+        exposures = checked_exposure(exposure, len(encoded))
+
+        def scores(mean: Array, variance: Array) -> dict[str, float]:
+            found = self.target_scale_.inverse(mean)
+            if isinstance(self.likelihood_, Poisson):
+                latent = (found + np.log(exposures), variance + self.posterior_.noise)
+                return {"mean log density": float(np.mean(self.likelihood_.log_predictive(values, *latent)))}
+            density = float(np.mean(self._log_density(values, mean, variance)))
+            return {"rmse": float(np.sqrt(np.mean((values - found) ** 2))), "mean log density": density}
+
+        return self._cumulative(encoded, scores, n_terms)
+
+    def check(self, X: Any, y: Any, *, exposure: Any = None) -> Checks:
+        """Whether the model is as sure as it may be, on rows with targets that it has not seen.
+
+        Coverage of central intervals, the histogram of P(new observation <= target), and residuals; how near
+        to normal the encoded columns of numbers are; and how the fit went. Counts are randomised between
+        P(< y) and P(<= y), always alike.
+        """
+        encoded = self._encode(X)
+        values = self._targets(y, len(encoded), exposure)
+        predicted, sd = self.predict(X, return_std=True, exposure=exposure)
+        return self._checks(
+            checks_of_numbers(self._distribution(encoded, values, exposure), values - predicted, sd)
+        )
+
+    def _targets(self, y: Any, n_rows: int, exposure: Any) -> Array:
+        if isinstance(self.likelihood_, Poisson):
+            return checked_counts(y, n_rows)
+        self._refuse_exposure(exposure)
+        return finite_target(y, n_rows)
+
+    def _distribution(self, encoded: Array, values: Array, exposure: Any) -> Array:
+        """P(new observation <= value) for each row."""
+        if isinstance(self.likelihood_, Poisson):
+            latent = self._latent(encoded, exposure)
+            upto = count_distribution(self.likelihood_, values, *latent)
+            below = count_distribution(self.likelihood_, np.ceil(values) - 1.0, *latent)
+            return randomised(below, upto, seed=0)
+        target = self.target_scale_.forward(values)
+        if isinstance(self.likelihood_, Student):
+            return student_distribution(self.likelihood_, target, *self._latent(encoded))
+        residuals = target - self.posterior_.mean(encoded)
+        return normal_distribution(self.noise_, residuals, self.posterior_.variance(encoded))
 
     def _explain_rows(self, X: Any) -> LocalExplanation:
         rows = super()._explain_rows(X)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from termwise.errors import OptionError
-from termwise.explain.effects import Effect
-from termwise.explain.terms import column_names
+from termwise.errors import TermError
+from termwise.explain.effects import Effect, band_end
+from termwise.explain.plain import frame_of, plain
+from termwise.explain.terms import column_names, found_term
 from termwise.measures.base import Array
 
 
@@ -33,15 +34,27 @@ class Explanation:
 
     def frame(self) -> Any:
         """The ranked terms as a pandas data frame."""
-        return _frame({name: self.sobol[name] for name in self.sobol.dtype.names or ()})
+        return frame_of({name: self.sobol[name] for name in self.sobol.dtype.names or ()})
+
+    def effect(self, name: str) -> Effect:
+        """The effect of one term: "age", or "age:income", in any order of the features."""
+        drawn = {effect.term.name: effect for effect in self.effects}
+        term = found_term(name, self.sobol["term"].tolist())
+        if term not in drawn:
+            raise TermError(
+                f"the term {term!r} is not among the effects that were asked for; ask for it with "
+                f"explain(terms=[{term!r}])"
+            )
+        return drawn[term]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON can write; NaN becomes None."""
-        rows = [{name: _plain(row[name]) for name in self.sobol.dtype.names or ()} for row in self.sobol]
+        rows = [{name: plain(row[name]) for name in self.sobol.dtype.names or ()} for row in self.sobol]
         return {
-            "explained": _plain(self.explained),
+            "explained": plain(self.explained),
             "terms": rows,
-            "order_shares": [_plain(share) for share in self.order_shares],
+            "order_shares": plain(self.order_shares),
+            "effects": [effect.to_dict() for effect in self.effects],
         }
 
     def plot(self, **style: Any) -> Any:
@@ -56,7 +69,8 @@ class LocalExplanation:
     """What each term adds to the prediction of each row: prediction = constant + sum of the terms.
 
     With the scale "probability" a contribution is what the term alone does to the probability `constant`:
-    these do not add up, and have no `std` but a `band` of its lower and upper ends.
+    these do not add up, and have no `std` but a `band` of its lower and upper ends. `index` names the rows,
+    if they were those of a pandas frame.
     """
 
     terms: tuple[str, ...]
@@ -66,6 +80,17 @@ class LocalExplanation:
     predictions: Array
     band: tuple[Array, Array] | None = None
     scale: str = "target"
+    index: Any = None
+
+    @property
+    def low(self) -> Array:
+        """The lower end of the band of each contribution."""
+        return band_end(self.contributions, self.std, self.band, 0)
+
+    @property
+    def high(self) -> Array:
+        """The upper end of the band of each contribution."""
+        return band_end(self.contributions, self.std, self.band, 1)
 
     def __repr__(self) -> str:
         """How much there is."""
@@ -79,7 +104,8 @@ class LocalExplanation:
         constant = np.full(self.predictions.size, self.constant)
         fixed = {"prediction": self.predictions, "constant": constant}
         names = column_names(self.terms, tuple(fixed))
-        return _frame({**fixed, **dict(zip(names, self.contributions.T, strict=True))})
+        columns = {**fixed, **dict(zip(names, self.contributions.T, strict=True))}
+        return frame_of(columns, self.index)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON can write."""
@@ -91,17 +117,3 @@ class LocalExplanation:
             for prediction, values in zip(self.predictions, self.contributions, strict=True)
         ]
         return {"scale": self.scale, "constant": self.constant, "rows": rows}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (float, np.floating)):
-        return None if np.isnan(value) else float(value)
-    return int(value) if isinstance(value, np.integer) else value
-
-
-def _frame(columns: dict[str, np.ndarray]) -> Any:
-    try:
-        import pandas as pd
-    except ImportError:
-        raise OptionError("frame() needs pandas; install it, or use to_dict()") from None
-    return pd.DataFrame(columns)

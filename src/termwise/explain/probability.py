@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from termwise.explain.effects import BAND, Effect
+import numpy as np
+
+from termwise.explain.effects import Effect
 from termwise.explain.explanation import LocalExplanation
 from termwise.measures.base import Array
 
@@ -33,18 +35,23 @@ class ChangeInProbability:
             std=None,
             band=(self.of(effect.low), self.of(effect.high)),
             quantity="change in probability of",
+            missing_std=None,
+            missing_band=self._ends(effect.missing_low, effect.missing_high),
         )
+
+    def _ends(self, low: float | None, high: float | None) -> tuple[float, float] | None:
+        if low is None or high is None:
+            return None
+        return float(self.of(np.asarray(low))), float(self.of(np.asarray(high)))
 
     def of_rows(self, rows: LocalExplanation, predictions: Array) -> LocalExplanation:
         """The same rows, explained by changes from the probability without any term."""
-        assert rows.std is not None, "the rows are explained on the latent scale"
-        low, high = (rows.contributions + side * BAND * rows.std for side in (-1.0, 1.0))
         return replace(
             rows,
             constant=float(self.probability(self.constant)),
             contributions=self.of(rows.contributions),
             std=None,
-            band=(self.of(low), self.of(high)),
+            band=(self.of(rows.low), self.of(rows.high)),
             predictions=predictions,
             scale="probability",
         )

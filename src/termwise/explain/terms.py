@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 
+from termwise.errors import TermError
 from termwise.kernels.additive import Subset
 
 SOBOL_DTYPE = [("term", object), ("order", np.int64), ("share", float), ("low", float), ("high", float)]
+
+
+_FEATURE = re.compile(r"`[^`]*`|[^:]+")  # of the name of a term; in backticks it may have colons
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,20 @@ class Term:
 def named_term(columns: Subset, names: Sequence[str]) -> Term:
     """The term of some columns."""
     return Term(tuple(names[d] for d in columns), columns)
+
+
+def found_term(name: str, names: Sequence[str]) -> str:
+    """The one of these names of terms that is meant, whatever the order of its features."""
+    if name in names:
+        return name
+    wanted = sorted(_FEATURE.findall(str(name)))
+    for known in names:
+        if sorted(_FEATURE.findall(known)) == wanted:
+            return known
+    by_case = {known.casefold(): known for known in names}
+    close = [by_case[found] for found in get_close_matches(str(name).casefold(), list(by_case))]
+    meant = f"did you mean {' or '.join(map(repr, close))}?" if close else "terms_ lists those that there are"
+    raise TermError(f"there is no term {name!r}; {meant}")
 
 
 def column_names(terms: Sequence[str], fixed: Sequence[str]) -> list[str]:

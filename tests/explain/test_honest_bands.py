@@ -1,0 +1,165 @@
+"""Bands and intervals keep their word: functions are drawn from the prior, seen with noise, and found again.
+
+Where hyperparameters are those of the prior, a band of probability p must hold what was drawn with
+probability p over draws, whatever the rows. Functions are drawn and integrated by the oracle's formulas only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+
+from termwise.explain.intervals import share_intervals
+from termwise.explain.sobol import term_variances
+from termwise.kernels.additive import AdditiveKernel, Subset
+from termwise.kernels.component import Component
+from termwise.kernels.matern import Matern12
+from termwise.kernels.squared_exponential import SquaredExponential
+from termwise.measures import Empirical, Normal
+from tests.oracle import additive as oracle
+
+DRAWS = 200
+TERMS: tuple[Subset, ...] = ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
+ATOMS = np.linspace(-1.8, 1.9, 24)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A prior, how many rows are seen, and their noise."""
+
+    kernel: AdditiveKernel
+    n: int
+    noise: float
+    nodes: tuple[np.ndarray, np.ndarray]
+
+
+def hermite(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Hermite nodes and weights of the standard normal."""
+    points, weights = np.polynomial.hermite_e.hermegauss(count)
+    return points, weights / np.sum(weights)
+
+
+def smooth(n: int, noise: float, variances: tuple[float, ...] = (0.5, 1.0, 0.4)) -> Case:
+    components = [Component(SquaredExponential(length), Normal(), 1.5) for length in (0.7, 1.2, 2.0)]
+    return Case(AdditiveKernel(tuple(components), variances), n, noise, hermite(60))
+
+
+def rough(n: int, noise: float) -> Case:
+    weights = np.full(ATOMS.size, 1.0 / ATOMS.size)
+    measure = Empirical(tuple(ATOMS.tolist()), tuple(weights.tolist()))
+    components = [Component(Matern12(length), measure, 1.0) for length in (0.3, 0.8, 2.0)]
+    return Case(AdditiveKernel(tuple(components), (0.5, 1.0, 0.3)), n, noise, (ATOMS, weights))
+
+
+CASES = {
+    "few rows": smooth(12, 0.1),
+    "many rows": smooth(60, 0.05),
+    "much noise": smooth(40, 4.0),
+    "rough": rough(60, 0.1),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """For each draw and term: how much of the band holds, the interval, its share of the mean, and the truth."""
+
+    in_band: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    of_mean: np.ndarray
+    truth: np.ndarray
+
+
+def root_of(K: np.ndarray) -> np.ndarray:
+    """L with L L' = K, of any rank."""
+    values, vectors = np.linalg.eigh(K)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def drawn_terms(case: Case, X: np.ndarray, rng: np.random.Generator) -> dict[Subset, tuple[np.ndarray, float]]:
+    """Each term of one function drawn from the prior: its values at the rows, and its variance."""
+    points, weights = case.nodes
+    roots = _roots(case.kernel, X.tobytes(), X.shape, points.tobytes())
+    terms = {}
+    for term in TERMS:
+        if len(term) > case.kernel.max_order:
+            continue
+        scale = np.sqrt(case.kernel.variances[len(term)])
+        first = roots[term[0]]
+        if len(term) == 1:
+            f = scale * first @ rng.standard_normal(first.shape[1])
+            terms[term] = f[: len(X)], float(weights @ f[len(X) :] ** 2)
+            continue
+        # The root of a product kernel on a grid is the product of the roots.
+        second = roots[term[1]]
+        f = scale * first @ rng.standard_normal((first.shape[1], second.shape[1])) @ second.T
+        on_grid = f[len(X) :, len(X) :]
+        terms[term] = np.diag(f)[: len(X)].copy(), float(weights @ on_grid**2 @ weights)
+    return terms
+
+
+@cache
+def _roots(kernel: AdditiveKernel, rows: bytes, shape: tuple[int, int], nodes: bytes) -> list[np.ndarray]:
+    X, points = np.frombuffer(rows).reshape(shape), np.frombuffer(nodes)
+    both = [np.concatenate([x, points]) for x in X.T]
+    return [root_of(oracle.column_matrix(c, z, z)) for c, z in zip(kernel.components, both, strict=True)]
+
+
+@cache
+def found(name: str) -> Found:
+    """Draw functions, see some rows of each with noise, and ask for bands at other rows and for shares."""
+    case, rng = CASES[name], np.random.default_rng(7)
+    points, weights = case.nodes
+    normal = isinstance(case.kernel.components[0].measure, Normal)
+    total = case.n + 40
+    shape = (total, 3)
+    X = rng.standard_normal(shape) if normal else rng.choice(points, shape, p=weights)
+    seen, fresh = slice(0, case.n), slice(case.n, total)
+    results: list[list[np.ndarray]] = []
+    for _ in range(DRAWS):
+        terms = drawn_terms(case, X, rng)
+        constant = np.sqrt(case.kernel.variances[0]) * rng.standard_normal()
+        f = constant + sum(values for values, _ in terms.values())
+        y = f[seen] + np.sqrt(case.noise) * rng.standard_normal(case.n)
+        posterior = oracle.posterior_of(case.kernel, X[seen], y, case.noise)
+        variances = term_variances(posterior)
+        intervals = share_intervals(posterior, variances, rng)
+        assert set(variances.terms) == set(terms)
+        whole = sum(variance for _, variance in terms.values())
+        in_band = [
+            np.mean(
+                np.abs(terms[u][0][fresh] - posterior.term_mean(u, X[fresh]))
+                <= 2.0 * np.sqrt(posterior.term_variance(u, X[fresh]))
+            )
+            for u in variances.terms
+        ]
+        truth = [terms[u][1] / whole for u in variances.terms]
+        of_mean = variances.variances / variances.total
+        results.append([np.array(in_band), *intervals.T, of_mean, np.array(truth)])
+    return Found(*(np.array(part) for part in zip(*results, strict=True)))
+
+
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+@every_case
+def test_the_band_of_a_term_holds_the_function_that_was_drawn(name: str) -> None:
+    # 2 sd are 95.4 %; points of one draw go together, so that what 200 draws show varies by some 1 %.
+    by_term = np.mean(found(name).in_band, axis=0)
+    assert np.all((by_term > 0.90) & (by_term < 0.99)), by_term
+    assert abs(np.mean(by_term) - 0.954) < 0.015
+
+
+@every_case
+def test_intervals_hold_the_share_of_the_function_that_was_drawn(name: str) -> None:
+    result = found(name)
+    asked = ~np.isnan(result.low)
+    assert np.mean(asked) > 0.99
+    held = (result.low <= result.truth) & (result.truth <= result.high)
+    by_term = np.sum(held & asked, axis=0) / np.sum(asked, axis=0)
+    error = np.sqrt(0.9 * 0.1 / DRAWS)
+    assert np.all(by_term > 0.9 - 3.5 * error), by_term
+    assert np.all(by_term < 0.9 + 4.5 * error), by_term
