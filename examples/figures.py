@@ -10,10 +10,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from demo import table
@@ -24,6 +23,7 @@ from sklearn.metrics import roc_auc_score
 import termwise as tw
 from benchmarks.data import NoDataError, Split, load, read
 from termwise.display import CumulativeDisplay, EffectsDisplay, OrdersDisplay, WaterfallDisplay
+from termwise.explain.cumulative import CumulativeScore
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 DPI = 90
@@ -94,14 +94,21 @@ def cumulative() -> Figure:
     figure = Figure(figsize=(13.0, 7.0), layout="constrained")
     for ax, name in zip(figure.subplots(2, 3).ravel(), (*SETS, "churn"), strict=False):
         if name == "churn":
-            model, score = customers()[0], auc_by_terms()
+            display = CumulativeDisplay.from_estimator(*customers(), n_terms=10)
+            display.score = areas_under_the_curve(display.score)
         else:
             model, split = fitted(name)
-            score = rmse_by_terms(model, split)
-        CumulativeDisplay(score, shares=model.sobol_["share"][: len(score.terms)], n_terms=10).plot(ax=ax)
-        ax.set_title(name, fontsize="medium")
+            display = CumulativeDisplay.from_estimator(model, split.X_test, split.y_test, n_terms=10)
+        display.plot(ax=ax).axes_[0].set_title(name, fontsize="medium")
     figure.axes[5].remove()
     return figure
+
+
+def areas_under_the_curve(score: CumulativeScore) -> CumulativeScore:
+    """The scores of the customers as the paper has them."""
+    model, X, y = customers()
+    whole = float(roc_auc_score(y, model.predict_proba(X)[:, 1]))
+    return replace(score, score="auc", scores=score.also["auc"], whole=whole)
 
 
 def airline() -> Figure:
@@ -118,41 +125,6 @@ def airline() -> Figure:
 def churn() -> Figure:
     """The five leading terms of which customers leave. OAK figure 8."""
     return EffectsDisplay.from_estimator(customers()[0], n_terms=5).plot(target="leaving").figure_
-
-
-@dataclass(frozen=True, eq=False)
-class Score:
-    """The score of the constant and the k leading terms, and that of all."""
-
-    terms: tuple[str, ...]
-    name: str
-    scores: np.ndarray
-    whole: float
-
-
-def rmse_by_terms(model: tw.OAKRegressor, split: Split) -> Score:
-    """The test error, in standard deviations of the target."""
-    sums = partial_sums(model, split.X_test)
-    scores = np.sqrt(np.mean((split.y_test - sums.T) ** 2, axis=1))
-    return Score(names(model), "test RMSE", scores, float(scores[-1]))
-
-
-def auc_by_terms() -> Score:
-    """The area under the curve of one fifth of the customers."""
-    model, X, y = customers()
-    scores = np.array([roc_auc_score(y, latent) for latent in partial_sums(model, X).T])
-    return Score(names(model), "test AUC", scores, float(scores[-1]))
-
-
-def names(model: Any) -> tuple[str, ...]:
-    """The terms of a model, the largest share first."""
-    return tuple(term.name for term in model.terms_)
-
-
-def partial_sums(model: Any, X: dict[str, np.ndarray]) -> np.ndarray:
-    """The constant, and the sum with each of the terms, (rows, terms + 1)."""
-    parts = model.predict_terms(X)
-    return model.constant_ + np.cumsum(np.column_stack([np.zeros(len(parts)), parts]), axis=1)
 
 
 @cache

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from termwise.explain.effects import BAND, Effect
+from termwise.explain.cumulative import CumulativeScore
+from termwise.explain.effects import Effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.terms import SOBOL_DTYPE, Term
 
@@ -47,39 +48,11 @@ def explanation_of(*terms: tuple[str, ...], low: float = 0.24, high: float = 0.3
     return Explanation(table, np.array([0.7, 0.3]), effects)
 
 
-@dataclass(frozen=True, eq=False)
-class EffectWithMissing(Effect):
-    """An effect that also says what it is where the cell is missing."""
-
-    missing_mean: float | None = 0.0
-    missing_std: float | None = 0.4
-    n_missing: int = 7
-
-    @property
-    def missing_low(self) -> float:
-        return -BAND * 0.4
-
-    @property
-    def missing_high(self) -> float:
-        return BAND * 0.4
+def with_missing(effect: Effect, n_missing: int = 7) -> Effect:
+    return replace(effect, missing_mean=0.0, missing_std=0.4, n_missing=n_missing)
 
 
-def with_missing(effect: Effect, n_missing: int = 7) -> EffectWithMissing:
-    parts = (effect.term, effect.axes, effect.mean, effect.std, effect.rows)
-    return EffectWithMissing(*parts, n_missing=n_missing)
-
-
-@dataclass(frozen=True, eq=False)
-class Score:
-    """Scores as a model gives them."""
-
-    terms: tuple[str, ...]
-    name: str
-    scores: np.ndarray
-    whole: float
-
-
-SCORE = Score(("age", "city", "age:city"), "RMSE", np.array([1.0, 0.6, 0.5, 0.41]), 0.4)
+SCORE = CumulativeScore(("age", "city", "age:city"), "rmse", np.array([1.0, 0.6, 0.5, 0.41]), 0.4)
 
 LOCAL = LocalExplanation(
     terms=("age", "city", "dose", "age:city"),
@@ -103,5 +76,6 @@ class Told:
         self.asked = options
         return self.answer
 
-    def cumulative_score(self, X: Any, y: Any) -> Any:
+    def cumulative_score(self, X: Any, y: Any, *, n_terms: int) -> Any:
+        self.asked = {"n_terms": n_terms}
         return self.score

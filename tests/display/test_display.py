@@ -23,7 +23,7 @@ from termwise.display import (
 )
 from termwise.display.base import Display
 from termwise.display.style import Style
-from termwise.errors import OptionError
+from termwise.errors import OptionError, TermError
 from termwise.posterior.posterior import Posterior
 from tests.display.made_up import LOCAL, SCORE, effect_of, explanation_of
 
@@ -107,6 +107,8 @@ def model():
 
 def from_estimator(model):
     return [
+        EffectDisplay.from_estimator(model, "c:x"),
+        CumulativeDisplay.from_estimator(model, TABLE, TABLE["x"]),
         EffectsDisplay.from_estimator(model),
         SharesDisplay.from_estimator(model),
         OrdersDisplay.from_estimator(model),
@@ -126,7 +128,9 @@ def test_plot_never_predicts(model, monkeypatch):
 
 
 def test_figures_come_from_an_estimator(model):
-    effects, shares, orders, row = (made.plot() for made in from_estimator(model))
+    one, score, effects, shares, orders, row = (made.plot() for made in from_estimator(model))
+    assert one.effect.term.name == "x:c"
+    assert score.score.terms == tuple(model.sobol_["term"])
     assert [effect.term for effect in effects.explanation.effects] == model.terms_[: len(effects.axes_)]
     assert [label.get_text() for label in shares.axes_[0].get_yticklabels()] == list(model.sobol_["term"])
     heights = [bar.get_height() for bar in orders.axes_[0].patches]
@@ -151,7 +155,16 @@ def test_an_explanation_plots_itself(model):
     assert len(figure.axes) >= 3
 
 
+def test_a_term_that_is_not_there_is_named(model):
+    with pytest.raises(TermError, match="'y'"):
+        EffectDisplay.from_estimator(model, "y")
+
+
 def test_a_model_that_is_not_fitted_is_named():
+    with pytest.raises(NotFittedError, match="OAKRegressor"):
+        EffectDisplay.from_estimator(OAKRegressor(), "x")
+    with pytest.raises(NotFittedError, match="OAKRegressor"):
+        CumulativeDisplay.from_estimator(OAKRegressor(), TABLE, TABLE["x"])
     for kind in (EffectsDisplay, SharesDisplay, OrdersDisplay):
         with pytest.raises(NotFittedError, match="OAKRegressor"):
             kind.from_estimator(OAKRegressor())

@@ -244,8 +244,7 @@ def test_missing_cells_and_unseen_levels_stand_beside_the_levels() -> None:
     assert [round(bar.get_x() + 0.35) for bar in ax.patches] == [0, 1, 2, 3, 4]
     [ax] = EffectDisplay(effect).plot().axes_
     assert [label.get_text() for label in ax.get_xticklabels()] == [*CITIES, "missing"]
-    pair = with_missing(effect_of("age", "dose"))
-    object.__setattr__(pair, "missing_mean", None)
+    pair = replace(effect_of("age", "dose"), n_missing=7)
     assert "7 rows lack a value" in [text.get_text() for text in EffectDisplay(pair).plot().axes_[0].texts]
 
 

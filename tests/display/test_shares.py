@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,8 @@ def test_the_sum_of_the_shares_stands_beside_the_score():
 def test_scores_come_from_an_estimator():
     model = Told(explanation_of(("age",), ("city",), ("age", "city")), SCORE)
     np.testing.assert_array_equal(CumulativeDisplay.from_estimator(model, None, None).shares, [0.31] * 3)
+    CumulativeDisplay.from_estimator(model, None, None, n_terms=2)
+    assert model.asked == {"n_terms": 2}
 
 
 def test_a_waterfall_goes_from_the_constant_to_the_prediction():
@@ -92,8 +96,6 @@ def test_a_waterfall_of_all_terms_has_no_others():
 def test_what_is_no_waterfall_is_said():
     with pytest.raises(OptionError, match="row is 2, and there are 2 rows; use one from 0 to 1"):
         WaterfallDisplay(LOCAL, row=2).plot()
-    from dataclasses import replace
-
     with pytest.raises(OptionError, match="do not add up; explain the rows with scale='latent'"):
         WaterfallDisplay(replace(LOCAL, scale="probability", std=None)).plot()
 

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
 from termwise.display.base import Display
 from termwise.display.interactive_bars import cumulative_figure
 from termwise.display.style import given_axes, new_figure, style_from
+from termwise.explain.cumulative import CumulativeScore
 from termwise.measures.base import Array
 
 TERM_WIDTH = 0.32  # inches for each name of a term
 CONSTANT = "constant"
-
-
-class Scored(Protocol):
-    """A score (such as "RMSE") of the constant alone, of one term more, and so on; and of the whole model."""
-
-    @property
-    def terms(self) -> tuple[str, ...]: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def scores(self) -> Array: ...
-    @property
-    def whole(self) -> float: ...
+ABBREVIATIONS = {"rmse": "RMSE", "auc": "AUC"}
 
 
 class CumulativeDisplay(Display):
@@ -35,7 +24,7 @@ class CumulativeDisplay(Display):
     far. `plot` writes `figure_` and `axes_`.
     """
 
-    def __init__(self, score: Scored, *, shares: Array | None = None, n_terms: int = 15) -> None:
+    def __init__(self, score: CumulativeScore, *, shares: Array | None = None, n_terms: int = 15) -> None:
         self.score = score
         self.shares = shares
         self.n_terms = n_terms
@@ -43,7 +32,7 @@ class CumulativeDisplay(Display):
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, *, n_terms: int = 15) -> Self:
         """Score the leading terms of a fitted model on rows that it has not seen, with their targets."""
-        score = model.cumulative_score(X, y)
+        score = model.cumulative_score(X, y, n_terms=n_terms)
         share = {name: float(value) for name, value in model.sobol_[["term", "share"]].tolist()}
         return cls(score, shares=np.array([share[term] for term in score.terms]), n_terms=n_terms)
 
@@ -62,10 +51,10 @@ class CumulativeDisplay(Display):
         self.figure_ = self.axes_[0].figure
         [ax] = self.axes_
         places = np.arange(len(labels))
-        ax.plot(places, scores, "o-", color=look.colour, markersize=4, label=self.score.name)
+        ax.plot(places, scores, "o-", color=look.colour, markersize=4, label=self._name())
         ax.axhline(self.score.whole, color=look.colour, linestyle="--", linewidth=1.0, label="all terms")
         ax.set_xticks(places, labels=labels, rotation=90.0, fontsize="small")
-        ax.set_ylabel(self.score.name)
+        ax.set_ylabel(self._name())
         ax.spines["top"].set_visible(False)
         handles = ax.get_legend_handles_labels()
         if shares is not None:
@@ -84,7 +73,10 @@ class CumulativeDisplay(Display):
         """The same as a Plotly figure; style as in `plot`."""
         look = style_from(style)
         labels, scores, shares = self._shown()
-        return cumulative_figure(labels, (self.score.name, scores, self.score.whole), shares, look)
+        return cumulative_figure(labels, (self._name(), scores, self.score.whole), shares, look)
+
+    def _name(self) -> str:
+        return ABBREVIATIONS.get(self.score.score, self.score.score)
 
     def _shown(self) -> tuple[list[str], Array, Array | None]:
         """The names of the steps, their scores and the sums of shares."""

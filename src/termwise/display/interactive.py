@@ -14,7 +14,6 @@ from termwise.display.parts import (
     Scales,
     by_level,
     effect_label,
-    features_of,
     foot_heights,
     has_levels,
     histogram,
@@ -138,7 +137,7 @@ def faint(colour: str) -> str:
 
 def _curve(panel: Panel, scales: Scales, style: Style) -> Traces:
     effect = panel.effect
-    [axis], [feature] = effect.axes, features_of(effect)
+    [axis], [feature] = effect.axes, effect.features
     band = (effect.low, effect.mean, effect.high)
     texts = [
         f"{plain(feature)} {value_text(float(x))}<br>{said(*b)}" for x, *b in zip(axis, *band, strict=True)
@@ -150,7 +149,7 @@ def _curve(panel: Panel, scales: Scales, style: Style) -> Traces:
 
 def _points(panel: Panel, scales: Scales, style: Style) -> Traces:
     effect, marks = panel.effect, panel.marks
-    levels, [feature] = effect.axes[0], features_of(effect)
+    levels, [feature] = effect.axes[0], effect.features
     band = (effect.low, effect.mean, effect.high)
     counts = [*level_counts(levels, effect.rows[0]), *(mark.count or 0 for mark in marks)]
     texts = [
@@ -169,7 +168,7 @@ def _points(panel: Panel, scales: Scales, style: Style) -> Traces:
 def _lines(panel: Panel, scales: Scales, style: Style) -> Traces:
     effect = panel.effect
     number, level, parts = by_level(effect)
-    features, levels, axis = features_of(effect), effect.axes[level], effect.axes[number]
+    features, levels, axis = effect.features, effect.axes[level], effect.axes[number]
     drawn = _feet(panel, scales, style, features[number], number)
     shown = most_frequent(levels, effect.rows[level], len(style.level_colours))
     for colour, i in zip(style.level_colours, shown, strict=False):
@@ -233,7 +232,7 @@ def said(low: float, mean: float, high: float) -> str:
 
 def _cell_texts(effect: Effect) -> list[list[str]]:
     """What is read at each point of a map, a list for each value of the second feature."""
-    first, second = (plain(feature) for feature in features_of(effect))
+    first, second = (plain(feature) for feature in effect.features)
     xs, ys = ([plain(value_text(value)) for value in axis] for axis in effect.axes)
     return [
         [
@@ -291,7 +290,7 @@ def _foot(places: np.ndarray, widths: np.ndarray, counts: np.ndarray, scales: Sc
 
 def _label_axes(figure: Any, panel: Panel, scales: Scales, style: Style, place: dict[str, int]) -> None:
     effect = panel.effect
-    features, kinds = features_of(effect), [has_levels(axis) for axis in effect.axes]
+    features, kinds = effect.features, [has_levels(axis) for axis in effect.axes]
     remark = missing_note(effect) if effect.term.order > 1 else ""
     across = by_level(effect)[0] if set(kinds) == {True, False} else 0
     title = features[across] + (f"\n{remark}" if remark else "")

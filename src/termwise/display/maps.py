@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from termwise.display.parts import Panel, Scales, effect_label, features_of, missing_note, some_rows, unsure
+from termwise.display.parts import Panel, Scales, effect_label, missing_note, some_rows, unsure
 from termwise.display.style import Style
 from termwise.display.ticks import level_ticks, note
 from termwise.explain.effects import Effect
@@ -62,8 +62,8 @@ def _hatch_cells(ax: Any, wide: np.ndarray) -> None:
 def _colour_bar(ax: Any, drawn: Any, effect: Effect, style: Style) -> None:
     from matplotlib import ticker
 
-    ax.set_xlabel(features_of(effect)[0])
-    ax.set_ylabel(features_of(effect)[1])
+    ax.set_xlabel(effect.features[0])
+    ax.set_ylabel(effect.features[1])
     label = effect_label(effect, style)
     if unsure(effect).any():
         label += "\n(hatched: sd > |mean|)"

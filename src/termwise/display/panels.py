@@ -13,7 +13,6 @@ from termwise.display.parts import (
     Panel,
     Scales,
     by_level,
-    features_of,
     foot_heights,
     has_levels,
     histogram,
@@ -50,7 +49,7 @@ def curve(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
     if panel.marks:
         _side_ticks(ax, float(effect.axes[0][-1]), places, panel.marks)
         _bars(ax, np.array(places), panel.marks, style)
-    ax.set_xlabel(features_of(effect)[0])
+    ax.set_xlabel(effect.features[0])
 
 
 def points(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
@@ -71,7 +70,7 @@ def points(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
         ax.bar([*places, *beside], heights, 0.7, color=GREY, alpha=0.6, transform=foot, zorder=0)
     ax.set_xlim(-0.6, len(levels) + len(marks) - 0.4)
     level_ticks(ax.xaxis, [level_text(level) for level in levels], [mark.label for mark in marks])
-    ax.set_xlabel(features_of(effect)[0])
+    ax.set_xlabel(effect.features[0])
 
 
 def lines(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
@@ -84,8 +83,8 @@ def lines(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
     for colour, i in zip(style.level_colours, shown, strict=False):
         band = (low[i], mean[i], high[i])
         _line_with_band(ax, effect.axes[number], band, colour, level_text(levels[i]))
-    ax.set_xlabel(features_of(effect)[number])
-    title = features_of(effect)[level]
+    ax.set_xlabel(effect.features[number])
+    title = effect.features[level]
     if len(shown) < len(levels):
         title += f" ({len(shown)} of {len(levels)})"
     ax.legend(title=title, fontsize="small", title_fontsize="small", frameon=False)

@@ -59,7 +59,7 @@ def panels_of(effect: Effect, title: str, *, others: bool = False) -> list[Panel
             f"the term {effect.term.name!r} has {effect.term.order} features; terms of up to three can be "
             "drawn, others are read by explain(X)"
         )
-    feature, values = features_of(effect)[-1], effect.axes[-1]
+    feature, values = effect.features[-1], effect.axes[-1]
     return [
         Panel(f"{title}\n{feature} = {value_text(value)}", _slice(effect, i))
         for i, value in enumerate(values)
@@ -93,33 +93,19 @@ def reach(panel: Panel) -> tuple[float, float]:
 
 def marks_of(effect: Effect, *, others: bool) -> tuple[Mark, ...]:
     """What the effect is without a value: missing in training rows, or a level that none of them has."""
-    mean = getattr(effect, "missing_mean", None)
-    if mean is None:  # of two features, or on a scale where it is not known
+    mean, low, high = effect.missing_mean, effect.missing_low, effect.missing_high
+    if mean is None or low is None or high is None:  # of more than one feature
         return ()
-    ends = float(effect.missing_low), float(effect.missing_high)  # type: ignore[attr-defined]
-    count = missing_count(effect)
-    found = [Mark("missing", float(mean), *ends, count)] if count else []
+    found = [Mark("missing", mean, low, high, effect.n_missing)] if effect.n_missing else []
     if others and has_levels(effect.axes[0]):
         # an unseen level is marginalised as a missing cell is
-        found.append(Mark("(other)", float(mean), *ends))
+        found.append(Mark("(other)", mean, low, high))
     return tuple(found)
-
-
-def missing_count(effect: Effect) -> int:
-    """How many of the training rows lack a value of the term."""
-    return int(getattr(effect, "n_missing", 0))
 
 
 def missing_note(effect: Effect) -> str:
     """What is said of missing values where there is no room for a mark."""
-    count = missing_count(effect)
-    return f"{count:,} rows lack a value" if count else ""
-
-
-def features_of(effect: Effect) -> tuple[str, ...]:
-    """The feature of each axis."""
-    found: tuple[str, ...] = getattr(effect, "features", effect.term.features)
-    return found
+    return f"{effect.n_missing:,} rows lack a value" if effect.n_missing else ""
 
 
 def has_levels(axis: np.ndarray) -> bool:
@@ -197,7 +183,7 @@ def by_level(effect: Effect) -> tuple[int, int, list[Array]]:
 
 def _slice(effect: Effect, i: int) -> Effect:
     """An effect of three features with the last held at one of its values."""
-    features = features_of(effect)[:2]
+    features = effect.features[:2]
     std = None if effect.std is None else effect.std[..., i]
     band = None if effect.band is None else (effect.band[0][..., i], effect.band[1][..., i])
     here = (effect.axes[:2], effect.mean[..., i], std, effect.rows[:2])
