@@ -67,6 +67,7 @@ def toy() -> Figure:
             ax.set_title(f"{name}: {ax.get_title(loc='left')}", fontsize="medium", loc="left")
             if effect.term.order == 1:
                 ax.plot(effect.axes[0], truth[effect.term.name](effect.axes[0]), label="truth", **TRUTH)
+                ax.set_ylim(-2.6, 2.4)
                 ax.legend(frameon=False, fontsize="small")
     return figure
 
@@ -84,6 +85,9 @@ def orders() -> Figure:
     for ax, name in zip(figure.subplots(1, len(SETS)), SETS, strict=True):
         model, _ = fitted(name)
         OrdersDisplay.from_estimator(model).plot(ax=ax)
+        ax.set_ylim(0.0, 112.0)
+        if name != SETS[0]:
+            ax.set_ylabel("")
         count, all_terms = np.sum(model.sobol_["share"] >= 0.01), len(model.sobol_)
         ax.set_title(f"{name}: {count} of {all_terms:,} terms\nhave 1 % or more", fontsize="medium")
     return figure
@@ -91,16 +95,20 @@ def orders() -> Figure:
 
 def cumulative() -> Figure:
     """The test score with one term more at a time. OAK figures 5 and 6."""
-    figure = Figure(figsize=(13.0, 7.0), layout="constrained")
+    figure = Figure(figsize=(12.5, 6.6), layout="constrained")
     for ax, name in zip(figure.subplots(2, 3).ravel(), (*SETS, "churn"), strict=False):
         if name == "churn":
-            display = CumulativeDisplay.from_estimator(*customers(), n_terms=10)
+            display = CumulativeDisplay.from_estimator(*customers(), n_terms=8)
             display.score = areas_under_the_curve(display.score)
         else:
             model, split = fitted(name)
-            display = CumulativeDisplay.from_estimator(model, split.X_test, split.y_test, n_terms=10)
+            display = CumulativeDisplay.from_estimator(model, split.X_test, split.y_test, n_terms=8)
         display.plot(ax=ax).axes_[0].set_title(name, fontsize="medium")
-    figure.axes[5].remove()
+        ax.get_legend().remove()
+    left = figure.axes[5]  # the room that is left is for what all have in common
+    handles = [*figure.axes[0].lines, *figure.axes[6].lines]
+    left.legend(handles, ["test score", "score of all terms", "sum of shares"], loc="center", frameon=False)
+    left.set_axis_off()
     return figure
 
 

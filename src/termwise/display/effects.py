@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from termwise.display.base import Display
 from termwise.display.interactive import effects_figure
+from termwise.display.maps import colour_bar
 from termwise.display.panels import draw_panel
 from termwise.display.parts import Panel, effect_label, is_map, panels_of, scales_of
 from termwise.display.style import Style, given_axes, new_figure, share_text, style_from
@@ -121,8 +122,18 @@ def _marginalises(model: Any) -> bool:
 
 def _draw(panels: Sequence[Panel], axes: Any, look: Style) -> list[Any]:
     drawn = _grid_of_axes(len(panels), look) if axes is None else given_axes(axes, len(panels))
-    for ax, panel, scales in zip(drawn, panels, scales_of(panels, look), strict=True):
-        draw_panel(ax, panel, scales, look)
+    all_scales = scales_of(panels, look)
+    coloured = [
+        (draw_panel(ax, panel, scales, look), ax, panel.effect)
+        for ax, panel, scales in zip(drawn, panels, all_scales, strict=True)
+    ]
+    maps = [one for one in coloured if one[0] is not None]
+    if maps and axes is None and look.same_scale:
+        # one bar for a figure of our own; of other axes nothing is known but that they are there
+        colour_bar(maps[0][0], drawn, [effect for _, _, effect in maps], look)
+    else:
+        for colours, ax, effect in maps:
+            colour_bar(colours, ax, [effect], look)
     _label_heights(drawn, panels, look)
     return drawn
 

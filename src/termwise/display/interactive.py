@@ -13,6 +13,7 @@ from termwise.display.parts import (
     Panel,
     Scales,
     by_level,
+    doubt,
     effect_label,
     foot_heights,
     has_levels,
@@ -23,7 +24,6 @@ from termwise.display.parts import (
     most_frequent,
     side_places,
     some_rows,
-    unsure,
     value_text,
 )
 from termwise.display.style import Style
@@ -252,7 +252,7 @@ def _colours(scales: Scales, style: Style) -> dict[str, Any]:
 
 
 def _veil(effect: Effect, x: Any, y: Any) -> Traces:
-    wide = unsure(effect)
+    wide = doubt(effect) > 0.0
     if not wide.any():
         return []
     look = {"showscale": False, "hoverinfo": "skip", "opacity": 0.35, "name": "sd > |mean|"}

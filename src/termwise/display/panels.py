@@ -22,19 +22,19 @@ from termwise.display.parts import (
     side_places,
 )
 from termwise.display.style import Style, tidy
-from termwise.display.ticks import level_ticks, note
+from termwise.display.ticks import level_ticks, note, number_ticks
 from termwise.measures.base import Array
 from termwise.table import level_text
 
 GREY = "0.6"
 
-Draw = Callable[[Any, Panel, Scales, Style], None]
+Draw = Callable[[Any, Panel, Scales, Style], Any]
 
 
-def draw_panel(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
-    """Draw an effect by what its features are."""
-    PANELS[tuple(has_levels(axis) for axis in panel.effect.axes)](ax, panel, scales, style)
+def draw_panel(ax: Any, panel: Panel, scales: Scales, style: Style) -> Any:
+    """Draw an effect by what its features are; returns what a colour bar needs, or None."""
     ax.set_title(panel.title, fontsize="medium", loc="left")
+    return PANELS[tuple(has_levels(axis) for axis in panel.effect.axes)](ax, panel, scales, style)
 
 
 def curve(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
@@ -44,6 +44,7 @@ def curve(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
     _line_with_band(ax, effect.axes[0], (effect.low, effect.mean, effect.high), style.colour)
     places, end = side_places(effect.axes[0], len(panel.marks))
     ax.set_xlim(float(effect.axes[0][0]), end)
+    number_ticks(ax.xaxis)
     if style.rows:
         _histogram(ax, effect.rows[0])
     if panel.marks:
@@ -84,6 +85,7 @@ def lines(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
         band = (low[i], mean[i], high[i])
         _line_with_band(ax, effect.axes[number], band, colour, level_text(levels[i]))
     ax.set_xlabel(effect.features[number])
+    number_ticks(ax.xaxis)
     title = effect.features[level]
     if len(shown) < len(levels):
         title += f" ({len(shown)} of {len(levels)})"

@@ -118,10 +118,10 @@ def is_map(effect: Effect) -> bool:
     return effect.term.order == 2 and len({has_levels(axis) for axis in effect.axes}) == 1
 
 
-def unsure(effect: Effect) -> np.ndarray:
-    """Where the standard deviation is larger than the mean, so that even the sign is a guess."""
-    wide: np.ndarray = (effect.high - effect.low) / (2.0 * BAND) > np.abs(effect.mean)
-    return wide
+def doubt(effect: Effect) -> Array:
+    """By how much the standard deviation is larger than the mean: above zero even the sign is a guess."""
+    beyond: Array = (effect.high - effect.low) / (2.0 * BAND) - np.abs(effect.mean)
+    return beyond
 
 
 def effect_label(effect: Effect, style: Style) -> str:

@@ -94,7 +94,7 @@ class OrdersDisplay(Display):
             ax.annotate(text, (place, 100.0 * share), (0, 3), textcoords="offset points", ha="center")
         ax.set_xticks(places, labels=labels)
         ax.set_ylim(0.0, 115.0 * float(np.max(shares)) or 1.0)
-        ax.set(xlabel="features in a term", ylabel=SHARE_LABEL)
+        ax.set(xlabel="features in a term", ylabel=SHARE_LABEL.replace(" variance", "\nvariance"))
         ax.spines[["top", "right"]].set_visible(False)
         return self
 

@@ -19,6 +19,13 @@ def level_ticks(axis: Any, names: Sequence[str], beside: Sequence[str] = ()) -> 
     axis.set_tick_params(rotation=90.0 if crowded else 0.0, labelsize="small" if small else "medium")
 
 
+def number_ticks(axis: Any) -> None:
+    """So few numbers that long ones do not touch."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(5))
+
+
 def note(ax: Any, text: str) -> None:
     """A small remark in the upper right corner, on white so that it can be read over colours."""
     if text:

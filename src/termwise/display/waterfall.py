@@ -149,5 +149,6 @@ def _draw(ax: Any, steps: Steps, look: Style) -> None:
         ax.annotate(text, (x, place), (7, 0), textcoords="offset points", va="center", fontsize="small")
     ax.set_yticks([0.0, *places, last], labels=["constant", *steps.labels, "prediction"])
     ax.invert_yaxis()
+    ax.use_sticky_edges = False  # the first bar begins at the constant, which needs room on its left
     ax.margins(x=0.12)
     ax.spines[["top", "right"]].set_visible(False)
