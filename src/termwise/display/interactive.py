@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from termwise.display.maps import STEPS
 from termwise.display.parts import (
     Mark,
     Panel,
     Scales,
+    axis_name,
     by_level,
     doubt,
     effect_label,
     foot_heights,
     has_levels,
     histogram,
-    is_map,
     level_counts,
-    missing_note,
     most_frequent,
     side_places,
     some_rows,
@@ -35,6 +35,8 @@ from termwise.table import level_text
 PIXELS = 100  # for each inch of a matplotlib figure
 GREY = "#999999"
 COLOURS = 33  # of a scale of colours
+VEIL, UNSEEN = "rgba(120,120,120,0.45)", "rgba(120,120,120,0)"
+DOUBT = "sd > |mean|"  # the name of the veil
 
 Traces = list[Any]
 
@@ -56,24 +58,33 @@ def effects_figure(panels: Sequence[Panel], scales: Sequence[Scales], style: Sty
     n_columns = min(len(panels), style.n_columns)
     n_rows = -(-len(panels) // n_columns)
     titles = [plain(panel.title) for panel in panels]
-    figure = make_subplots(n_rows, n_columns, subplot_titles=titles)
+    figure = make_subplots(n_rows, n_columns, subplot_titles=titles, horizontal_spacing=0.3 / n_columns)
     for i, (panel, scale) in enumerate(zip(panels, scales, strict=True)):
         place = {"row": i // n_columns + 1, "col": i % n_columns + 1}
         for trace in traces(panel, scale, style):
             figure.add_trace(trace, **place)
         _label_axes(figure, panel, scale, style, place)
-    size = {"width": n_columns * style.panel_width, "height": n_rows * style.panel_height + 0.4}
+    _colour_bar(figure, panels, scales[0], style)
     figure.update_layout(
-        template="simple_white", bargap=0.0, **{side: PIXELS * inches for side, inches in size.items()}
+        template="simple_white",
+        bargap=0.0,
+        legend={"traceorder": "grouped"},
+        width=PIXELS * n_columns * style.panel_width,
+        height=PIXELS * (n_rows * style.panel_height + 0.4),
     )
-    if style.same_scale and any(is_map(panel.effect) for panel in panels):
-        title = {"text": plain(effect_label(panels[0].effect, style)), "side": "right"}
-        limits = {"cmin": -scales[0].limit, "cmax": scales[0].limit}
-        figure.update_layout(
-            coloraxis={"colorscale": colour_scale(style.colormap), "colorbar": {"title": title}, **limits}
-        )
     figure.update_annotations(font_size=13)
     return figure
+
+
+def _colour_bar(figure: Any, panels: Sequence[Panel], scales: Scales, style: Style) -> None:
+    """One bar for all maps, beside the names of the levels."""
+    coloured = [t for t in figure.data if t.type in ("contour", "heatmap") and t.name != DOUBT]
+    if not coloured or not style.same_scale:
+        return
+    title = {"text": plain(effect_label(panels[0].effect, style)), "side": "right"}
+    place = 1.14 if any(trace.showlegend for trace in figure.data) else 1.02
+    ticks = {"tickvals": np.linspace(-scales.limit, scales.limit, 5), "tickformat": ".2g"}
+    coloured[0].update(showscale=True, colorbar={"title": title, "x": place, **ticks})
 
 
 def traces(panel: Panel, scales: Scales, style: Style) -> Traces:
@@ -144,7 +155,13 @@ def _curve(panel: Panel, scales: Scales, style: Style) -> Traces:
     ]
     drawn = band_traces(axis, band, style.colour, plain(effect.term.name), texts)
     places, _ = side_places(axis, len(panel.marks))
-    return [*_feet(panel, scales, style, feature, 0), *drawn, *_beside(panel.marks, places, style)]
+    names = plotly().Scatter(
+        x=places, y=[scales.high] * len(places), mode="text", text=[mark.label for mark in panel.marks],
+        textposition="bottom center", textfont={"size": 10}, cliponaxis=False, hoverinfo="skip",
+        showlegend=False, name="names",
+    )  # fmt: skip
+    beside = [*_beside(panel.marks, places, style), names] if panel.marks else []
+    return [*_feet(panel, scales, style, 0), *drawn, *beside]
 
 
 def _points(panel: Panel, scales: Scales, style: Style) -> Traces:
@@ -169,7 +186,7 @@ def _lines(panel: Panel, scales: Scales, style: Style) -> Traces:
     effect = panel.effect
     number, level, parts = by_level(effect)
     features, levels, axis = effect.features, effect.axes[level], effect.axes[number]
-    drawn = _feet(panel, scales, style, features[number], number)
+    drawn = _feet(panel, scales, style, number)
     shown = most_frequent(levels, effect.rows[level], len(style.level_colours))
     for colour, i in zip(style.level_colours, shown, strict=False):
         low, mean, high = (part[i] for part in parts)
@@ -188,15 +205,26 @@ def _lines(panel: Panel, scales: Scales, style: Style) -> Traces:
 
 def _surface(panel: Panel, scales: Scales, style: Style) -> Traces:
     """Contours; a grey veil lies where the standard deviation is larger than the mean."""
-    go, effect = plotly(), panel.effect
+    go, effect, step = plotly(), panel.effect, 2.0 * scales.limit / (STEPS - 1)
     drawn = [
         go.Contour(
-            x=effect.axes[0], y=effect.axes[1], z=effect.mean.T, ncontours=20,
-            line={"width": 0.5}, text=_cell_texts(effect), hoverinfo="text", name=plain(effect.term.name),
+            x=effect.axes[0], y=effect.axes[1], z=effect.mean.T, line={"width": 0.5},
+            contours={"start": -scales.limit + step, "end": scales.limit - step, "size": step},
+            text=_cell_texts(effect), hoverinfo="text", name=plain(effect.term.name),
             **_colours(scales, style),
         )
     ]  # fmt: skip
-    drawn += _veil(effect, effect.axes[0], effect.axes[1])
+    beyond = doubt(effect)
+    most = float(np.max(np.abs(beyond)))
+    if np.max(beyond) > 0.0:
+        # two colours that meet at zero, of which one is not seen
+        drawn.append(
+            go.Contour(
+                x=effect.axes[0], y=effect.axes[1], z=beyond.T, zmin=-most, zmax=most, line={"width": 0},
+                contours={"start": 0.0, "end": 0.0, "size": most}, showscale=False, hoverinfo="skip",
+                colorscale=[[0.0, UNSEEN], [0.5, UNSEEN], [0.5, VEIL], [1.0, VEIL]], name=DOUBT,
+            )
+        )  # fmt: skip
     if style.rows:
         x, y = some_rows(effect)
         look = {"size": 3, "color": "black", "opacity": 0.3}
@@ -212,7 +240,12 @@ def _heat_map(panel: Panel, scales: Scales, style: Style) -> Traces:
         z=effect.mean.T, text=_cell_texts(effect), hoverinfo="text", **_colours(scales, style),
         name=plain(effect.term.name), x=np.arange(len(effect.axes[0])), y=np.arange(len(effect.axes[1])),
     )  # fmt: skip
-    return [cells, *_veil(effect, cells.x, cells.y)]
+    wide = doubt(effect) > 0.0
+    veil = plotly().Heatmap(
+        z=np.where(wide, 1.0, np.nan).T, x=cells.x, y=cells.y, colorscale=[[0.0, GREY], [1.0, GREY]],
+        opacity=0.35, showscale=False, hoverinfo="skip", name=DOUBT,
+    )  # fmt: skip
+    return [cells, veil] if wide.any() else [cells]
 
 
 TRACES: dict[tuple[bool, ...], Callable[[Panel, Scales, Style], Traces]] = {
@@ -244,20 +277,8 @@ def _cell_texts(effect: Effect) -> list[list[str]]:
 
 
 def _colours(scales: Scales, style: Style) -> dict[str, Any]:
-    """The scale of colours of the figure, or one of the panel's own."""
-    if style.same_scale:
-        return {"coloraxis": "coloraxis"}
-    own = {"colorscale": colour_scale(style.colormap), "showscale": False}
-    return {**own, "zmin": -scales.limit, "zmax": scales.limit}
-
-
-def _veil(effect: Effect, x: Any, y: Any) -> Traces:
-    wide = doubt(effect) > 0.0
-    if not wide.any():
-        return []
-    look = {"showscale": False, "hoverinfo": "skip", "opacity": 0.35, "name": "sd > |mean|"}
-    grey = [[0.0, GREY], [1.0, GREY]]
-    return [plotly().Heatmap(x=x, y=y, z=np.where(wide, 1.0, np.nan).T, colorscale=grey, **look)]
+    limits = {"zmin": -scales.limit, "zmax": scales.limit}
+    return {"colorscale": colour_scale(style.colormap), "showscale": False, **limits}
 
 
 def _beside(marks: Sequence[Mark], places: Sequence[float], style: Style) -> Traces:
@@ -272,7 +293,7 @@ def _beside(marks: Sequence[Mark], places: Sequence[float], style: Style) -> Tra
     return point_traces(places, (low, mean, high), style.colour, "beside", texts)
 
 
-def _feet(panel: Panel, scales: Scales, style: Style, feature: str, position: int) -> Traces:
+def _feet(panel: Panel, scales: Scales, style: Style, position: int) -> Traces:
     if not style.rows:
         return []
     counts, edges = histogram(panel.effect.rows[position])
@@ -291,14 +312,16 @@ def _foot(places: np.ndarray, widths: np.ndarray, counts: np.ndarray, scales: Sc
 def _label_axes(figure: Any, panel: Panel, scales: Scales, style: Style, place: dict[str, int]) -> None:
     effect = panel.effect
     features, kinds = effect.features, [has_levels(axis) for axis in effect.axes]
-    remark = missing_note(effect) if effect.term.order > 1 else ""
     across = by_level(effect)[0] if set(kinds) == {True, False} else 0
-    title = features[across] + (f"\n{remark}" if remark else "")
-    figure.update_xaxes(title_text=plain(title), **place)
+    figure.update_xaxes(title_text=plain(axis_name(effect, across)), **place)
     if len(set(kinds)) == 1 and effect.term.order == 2:
         figure.update_yaxes(title_text=plain(features[1]), **place)
+        if not any(kinds):
+            for update, axis in zip((figure.update_xaxes, figure.update_yaxes), effect.axes, strict=True):
+                update(range=[float(axis[0]), float(axis[-1])], **place)
     else:
-        label = plain(effect_label(effect, style))
+        first = place["col"] == 1 or not style.same_scale
+        label = plain(effect_label(effect, style)) if first else ""
         figure.update_yaxes(title_text=label, range=[scales.low, scales.high], **place)
     names = [
         [level_text(level) for level in axis] if kind else []

@@ -79,8 +79,10 @@ def cumulative_figure(
     figure.update_xaxes(tickvals=places, ticktext=names, tickangle=-90, automargin=True)
     figure.update_yaxes(title_text=name)
     if shares is not None:
-        second = {"title": {"text": "sum of shares, %"}, "overlaying": "y", "side": "right"}
-        figure.update_layout(yaxis2={**second, "range": [-3.0, 103.0]}, legend={"x": 1.12})
+        second = {"title": {"text": "sum of shares, %"}, "overlaying": "y", "side": "right", "dtick": 20}
+        figure.update_layout(
+            yaxis2={**second, "range": [-3.0, 103.0], "tickmode": "linear", "tick0": 0}, legend={"x": 1.25}
+        )
     return figure
 
 
@@ -88,7 +90,7 @@ def waterfall_figure(steps: Any, label: str, style: Style) -> Any:
     """Bars from the constant to the prediction, each beginning where the one above it ended."""
     go, ends = plotly(), steps.starts + steps.added
     colours = [style.second_colour if value > 0.0 else style.colour for value in steps.added]
-    half = np.nan_to_num(steps.half)
+    known = ~np.isnan(steps.half)
     # numbers and not names along the axis: two terms may look the same
     places = list(range(1, len(steps.labels) + 1))
     spread = ["" if np.isnan(h) else f" ± {h:.2g}" for h in steps.half]
@@ -102,8 +104,9 @@ def waterfall_figure(steps: Any, label: str, style: Style) -> Any:
         marker={"color": colours, "opacity": 0.6}, name="terms",
     )  # fmt: skip
     bands = go.Scatter(
-        x=ends, y=places, mode="markers", marker={"size": 1, "color": "#333333"}, hoverinfo="skip",
-        error_x={"type": "data", "array": half, "color": "#333333", "thickness": 1.5}, name="bands",
+        x=ends[known], y=np.array(places)[known], mode="markers", marker={"size": 1, "color": "#333333"},
+        error_x={"type": "data", "array": steps.half[known], "color": "#333333", "thickness": 1.5},
+        hoverinfo="skip", name="bands",
     )  # fmt: skip
     stops = [steps.constant, steps.prediction]
     ends_of_all = go.Scatter(

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from termwise.display.parts import Panel, Scales, doubt, effect_label, missing_note, some_rows
+from termwise.display.parts import Panel, Scales, axis_name, doubt, effect_label, some_rows
 from termwise.display.style import Style
-from termwise.display.ticks import level_ticks, note, number_ticks
+from termwise.display.ticks import level_ticks, number_ticks
 from termwise.explain.effects import Effect
 from termwise.table import level_text
 
 MOST_NUMBERS = 36  # cells of a heat map that have room for a number
 STEPS = 22  # between them an odd number of colours, so that what is nearly zero is white
 HATCH, HATCH_COLOUR = "////", "0.55"
+SEEN = 0.01  # part of a map above which its hatches are seen, and explained
 
 
 def surface(ax: Any, panel: Panel, scales: Scales, style: Style) -> Any:
@@ -34,7 +35,6 @@ def surface(ax: Any, panel: Panel, scales: Scales, style: Style) -> Any:
         hatched.set(edgecolor=HATCH_COLOUR, linewidth=0.0)
     if style.rows:
         ax.plot(*some_rows(effect), ".", color="black", markersize=2.0, alpha=0.3)
-    note(ax, missing_note(effect))
     _name_axes(ax, effect)
     number_ticks(ax.xaxis)
     number_ticks(ax.yaxis)
@@ -54,7 +54,6 @@ def heat_map(ax: Any, panel: Panel, scales: Scales, style: Style) -> Any:
         for (i, j), value in np.ndenumerate(effect.mean):
             shade = "white" if abs(value) > 0.6 * limit else "black"
             ax.text(i, j, f"{value:.2g}", ha="center", va="center", color=shade, fontsize="small")
-    note(ax, missing_note(effect))
     _name_axes(ax, effect)
     return image
 
@@ -68,7 +67,7 @@ def _hatch_cells(ax: Any, wide: np.ndarray) -> None:
 
 
 def _name_axes(ax: Any, effect: Effect) -> None:
-    ax.set_xlabel(effect.features[0])
+    ax.set_xlabel(axis_name(effect))
     ax.set_ylabel(effect.features[1])
 
 
@@ -77,9 +76,9 @@ def colour_bar(drawn: Any, axes: Any, effects: Sequence[Effect], style: Style) -
     from matplotlib import ticker
 
     label = effect_label(effects[0], style)
-    if any(np.max(doubt(effect)) > 0.0 for effect in effects):
+    if any(np.mean(doubt(effect) > 0.0) >= SEEN for effect in effects):
         label += "\n(hatched: sd > |mean|)"
-    bar = drawn.figure.colorbar(drawn, ax=axes)
+    bar = drawn.figure.colorbar(drawn, ax=axes, pad=0.02)
     bar.set_label(label, fontsize="small")
     bar.locator = ticker.MaxNLocator(5, symmetric=True)
     bar.update_ticks()

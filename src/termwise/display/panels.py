@@ -12,17 +12,17 @@ from termwise.display.parts import (
     Mark,
     Panel,
     Scales,
+    axis_name,
     by_level,
     foot_heights,
     has_levels,
     histogram,
     level_counts,
-    missing_note,
     most_frequent,
     side_places,
 )
 from termwise.display.style import Style, tidy
-from termwise.display.ticks import level_ticks, note, number_ticks
+from termwise.display.ticks import level_ticks, number_ticks
 from termwise.measures.base import Array
 from termwise.table import level_text
 
@@ -84,7 +84,7 @@ def lines(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
     for colour, i in zip(style.level_colours, shown, strict=False):
         band = (low[i], mean[i], high[i])
         _line_with_band(ax, effect.axes[number], band, colour, level_text(levels[i]))
-    ax.set_xlabel(effect.features[number])
+    ax.set_xlabel(axis_name(effect, number))
     number_ticks(ax.xaxis)
     title = effect.features[level]
     if len(shown) < len(levels):
@@ -92,7 +92,6 @@ def lines(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
     ax.legend(title=title, fontsize="small", title_fontsize="small", frameon=False)
     if style.rows:
         _histogram(ax, effect.rows[number])
-    note(ax, missing_note(effect))
 
 
 PANELS: dict[tuple[bool, ...], Draw] = {  # by whether each feature has levels

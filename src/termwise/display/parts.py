@@ -103,9 +103,10 @@ def marks_of(effect: Effect, *, others: bool) -> tuple[Mark, ...]:
     return tuple(found)
 
 
-def missing_note(effect: Effect) -> str:
-    """What is said of missing values where there is no room for a mark."""
-    return f"{effect.n_missing:,} rows lack a value" if effect.n_missing else ""
+def axis_name(effect: Effect, position: int = 0) -> str:
+    """The feature along the lower edge; of two, with the rows that lack a value, as marks have no room."""
+    lost = effect.n_missing if effect.term.order > 1 else 0
+    return effect.features[position] + (f"\n({lost:,} rows lack a value)" if lost else "")
 
 
 def has_levels(axis: np.ndarray) -> bool:
