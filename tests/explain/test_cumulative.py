@@ -223,6 +223,35 @@ def test_rows_keep_their_names_and_have_bands(regressor: OAKRegressor, classifie
     assert np.all((change.low <= change.contributions) & (change.contributions <= change.high))
 
 
+def test_a_term_may_be_there_and_not_be_listed() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 24))
+    model = OAKRegressor(max_order=8, n_restarts=1).fit(X, X[:, 0])
+    names = model.encoder_.names
+    with pytest.raises(TermError, match="no term .* too many to list"):
+        model.explain(terms=[":".join(names[:8])])
+    assert len(model.cumulative_score(X, X[:, 0]).terms) == 50
+
+
+def test_a_model_without_terms_is_its_constant(regressor: OAKRegressor) -> None:
+    X, y = numbers()
+    constant = regressor.prune(threshold=1.0)
+    found = constant.cumulative_score(X, y)
+    assert found.terms == ()
+    assert found.scores == pytest.approx([found.whole])
+    assert constant.concurvity(X).terms == ()
+    assert constant.check(X, y).n_rows == len(y)
+    with pytest.raises(TermError, match="no term 'a'"):
+        constant.explain(terms=["a"])
+
+
+def test_a_term_of_all_columns_has_no_grid() -> None:
+    X, y = numbers()
+    model = AdditiveGPRegressor(kind="se", n_restarts=1).fit(X.assign(d=X["a"] ** 2), y)
+    with pytest.raises(TermError, match="has 4 features"):
+        model.explain(terms=["a:b:c:d"])
+    assert len(model.cumulative_score(X.assign(d=X["a"] ** 2), y).scores) == 2
+
+
 def test_concurvity_of_a_model(regressor: OAKRegressor) -> None:
     X, _ = numbers(seed=3)
     twice = X.assign(c=X["a"] + 1e-9 * X["b"])

@@ -30,7 +30,7 @@ CITIES = ["Bern", "Bonn", "Kyiv", "Lima", "Oslo", "Rome", "Riga", "Wien"]
 
 
 def a_frame() -> pd.DataFrame:
-    """A column of levels first, so that slices change the order; eight cities, the first in the fewest rows."""
+    """Levels come first, so that slices change the order; the first of the cities has the fewest rows."""
     rng = np.random.default_rng(0)
     often = np.arange(1.0, 9.0) / 36.0
     frame = pd.DataFrame(
@@ -76,7 +76,9 @@ def by_hand(learned: tuple[Posterior, Encoder], term: Subset, cells: dict[str, A
     cross = oracle.term_matrix(posterior.kernel, term, x, posterior.centres)
     prior = oracle.term_matrix(posterior.kernel, term, x, x)
     B = posterior.root @ posterior.root.T
-    return SCALE * float((cross @ posterior.alpha)[0]), SCALE * float(np.sqrt(prior - cross @ B @ cross.T)[0, 0])
+    return SCALE * float((cross @ posterior.alpha)[0]), SCALE * float(
+        np.sqrt(prior - cross @ B @ cross.T)[0, 0]
+    )
 
 
 def _code(encoder: Encoder, d: int, value: Any) -> float:

@@ -300,8 +300,8 @@ def test_a_term_of_many_columns_is_drawn_with_its_largest_coefficients_only():
     deep = [Component(Matern12(0.3), measure) for _ in range(8)]
     posterior = posterior_of(deep, (0.3, *[1.0] * 8), missing=False)
     bases = [intervals._basis(posterior, d) for d in range(8)]  # 30^8 coefficients in all
-    cross, prior = intervals._coefficients(posterior, tuple(range(8)), bases)
-    assert prior.size == cross.shape[1] == intervals.MOST_OF_A_TERM
-    cross, prior = intervals._coefficients(posterior, (0, 1), bases)
+    part = intervals._coefficients(posterior, tuple(range(8)), bases)
+    assert part.prior.size == part.cross.shape[1] == intervals.MOST_OF_A_TERM
+    prior = intervals._coefficients(posterior, (0, 1), bases).prior
     largest = np.sort(np.outer(bases[0][1], bases[1][1]).ravel())[::-1]
     np.testing.assert_allclose(prior, largest[: prior.size], rtol=1e-12)

@@ -274,7 +274,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
 
         Effects are on the latent scale, or changes in the probability of the second label as `predict_terms`
         gives them; of the n_terms leading terms of one or two features, or of the terms that are named, which
-        may have three. Shares are of the variance on the latent scale, on which terms add up, whatever the scale.
+        may have three. Shares are of the variance on the latent scale, on which terms add up, whatever the
+        scale.
         """
         one_of("scale", scale, SCALES)
         if X is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from termwise.errors import OptionError
+from termwise.errors import OptionError, TermError
 from termwise.explain.intervals import share_intervals
 from termwise.explain.sobol import TermVariances, sampled_variances, term_variances
 from termwise.explain.terms import Term, found_term, named_term, sobol_table
@@ -36,7 +36,13 @@ class Ranked:
         if isinstance(names, str):
             raise OptionError(f"terms is {names!r}; give a list of names, such as terms=[{names!r}]")
         by_name = {term.name: term for term in self.terms}
-        found = dict.fromkeys(found_term(name, list(by_name)) for name in names)
+        try:
+            found = dict.fromkeys(found_term(name, list(by_name)) for name in names)
+        except TermError as error:
+            if self.complete:
+                raise
+            more = "terms of high order are too many to list; use a smaller max_order, or prune() the model"
+            raise TermError(f"{error}. Besides, {more}") from None
         return [by_name[name] for name in found]
 
 

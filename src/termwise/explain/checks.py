@@ -1,4 +1,4 @@
-"""Checks of a fitted model on rows with their targets: is it as sure as it may be, and did the fit go well."""
+"""Checks of a model on rows with their targets: is it as sure as it may be, and did the fit go well."""
 
 from __future__ import annotations
 
@@ -104,7 +104,9 @@ class Checks:
         """A pandas data frame of all numbers: which check, of what, which number, and its value."""
         rows: list[tuple[str, str, str, Any]] = []
         for one in self.coverage:
-            rows += [("coverage", f"{one.level:g}", name, getattr(one, name)) for name in ("covered", "error")]
+            rows += [
+                ("coverage", f"{one.level:g}", name, getattr(one, name)) for name in ("covered", "error")
+            ]
         rows += [("residuals", "target", name, value) for name, value in asdict(self.residuals).items()]
         if self.pit is not None:
             rows += [("pit", f"{k / BINS:g}", "rows", int(count)) for k, count in enumerate(self.pit)]

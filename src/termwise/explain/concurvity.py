@@ -74,7 +74,7 @@ def concurvity(names: Sequence[str], values: Array) -> Concurvity:
     varies = lengths > 1e-12 * np.maximum(np.linalg.norm(values, axis=0), np.max(lengths, initial=0.0))
     unit = centred / np.where(varies, lengths, 1.0) * varies
     # Distances between the columns are those between the columns of R, and R is small.
-    R = np.linalg.qr(unit, mode="r")
+    R = np.linalg.qr(unit).R
     r_squared = np.array([_explained(R, j) if varies[j] else np.nan for j in range(n_terms)])
     nearest, correlation = _nearest(R.T @ R, varies, names)
     return Concurvity(tuple(names), r_squared, nearest, correlation, n_rows)

@@ -36,10 +36,8 @@ class CumulativeScore:
 
     def __repr__(self) -> str:
         """From the constant to the whole model."""
-        return (
-            f"<CumulativeScore of {len(self.terms)} terms: {self.score} {self.scores[0]:.4g} by the constant, "
-            f"{self.whole:.4g} by the whole model>"
-        )
+        said = f"{self.scores[0]:.4g} by the constant, {self.whole:.4g} by the whole model"
+        return f"<CumulativeScore of {len(self.terms)} terms: {self.score} {said}>"
 
     def frame(self) -> Any:
         """A pandas data frame with a row for each k: how many terms, the last of them, and the scores."""

@@ -129,7 +129,9 @@ def effect(posterior: Posterior, encoder: Encoder, term: Term, scale: float) -> 
             f"{MOST_FEATURES}; see what it adds to single rows with explain(X)"
         )
     columns = _arranged(encoder, term)
-    grids = [_grid(encoder, posterior.rows[:, d], d, GRID_1D if term.order == 1 else GRID_2D) for d in columns]
+    grids = [
+        _grid(encoder, posterior.rows[:, d], d, GRID_1D if term.order == 1 else GRID_2D) for d in columns
+    ]
     if term.order == MOST_FEATURES:
         grids[-1] = _slices(encoder, posterior.rows[:, columns[-1]], columns[-1])
     mesh = np.meshgrid(*grids, indexing="ij")
