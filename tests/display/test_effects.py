@@ -192,8 +192,9 @@ def test_what_cannot_be_drawn_is_said() -> None:
 
 
 def test_of_three_features_there_is_a_panel_for_each_slice() -> None:
-    effect = effect_of("age", "dose", "city")
+    effect = replace(effect_of("age", "dose", "city"), n_missing=3)
     display = EffectDisplay(effect, title="all").plot()
+    assert {ax.get_xlabel() for ax in display.axes_} == {"age\n(3 rows lack a value)"}
     titles = [ax.get_title(loc="left") for ax in display.axes_]
     assert titles == ["all\ncity = Bern", "all\ncity = Oslo", "all\ncity = Rome"]
     assert len({ax.collections[0].norm.vmax for ax in display.axes_}) == 1  # one scale of colours

@@ -187,5 +187,6 @@ def _slice(effect: Effect, i: int) -> Effect:
     features = effect.features[:2]
     std = None if effect.std is None else effect.std[..., i]
     band = None if effect.band is None else (effect.band[0][..., i], effect.band[1][..., i])
-    here = (effect.axes[:2], effect.mean[..., i], std, effect.rows[:2])
-    return Effect(Term(features, (0, 1)), *here, band, effect.quantity, effect.target)
+    here = (effect.axes[:2], effect.mean[..., i], std, effect.rows[:2], band)
+    said = (effect.quantity, effect.target)
+    return Effect(Term(features, (0, 1)), *here, *said, n_missing=effect.n_missing)
