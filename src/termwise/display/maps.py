@@ -16,7 +16,7 @@ from termwise.table import level_text
 MOST_NUMBERS = 36  # cells of a heat map that have room for a number
 STEPS = 22  # between them an odd number of colours, so that what is nearly zero is white
 HATCH, HATCH_COLOUR = "////", "0.55"
-SEEN = 0.01  # part of a map above which its hatches are seen, and explained
+SEEN = 0.03  # part of a map above which its hatches are seen, and explained
 
 
 def surface(ax: Any, panel: Panel, scales: Scales, style: Style) -> Any:
