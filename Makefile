@@ -8,11 +8,15 @@ INSTALL := $(BIN)/python -m pip install -q -c constraints-dev.txt
 SOURCES := src tests benchmarks $(wildcard examples)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo figures test lint format bench clean
 .NOTPARALLEL:
 
 demo: $(VENV)/.plot
 	$(BIN)/python examples/demo.py
+
+# The pictures of README.md and docs/figures.md; those whose tables are not there stay as they are.
+figures: $(VENV)/.plot
+	PYTHONPATH=. $(BIN)/python examples/figures.py
 
 # One BLAS thread for each of the test processes, or they wait for each other.
 test: lint $(VENV)/.browser

@@ -2,59 +2,35 @@
 
 from __future__ import annotations
 
-import sys
+from dataclasses import replace
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from termwise import OAKRegressor
-from termwise.display import EffectsDisplay, SharesDisplay
+from termwise.display import EffectDisplay, EffectsDisplay
 from termwise.display.panels import PANELS
 from termwise.display.style import share_text
 from termwise.errors import OptionError, TermError
 from termwise.explain.effects import Effect
 from termwise.explain.explanation import Explanation
 from termwise.explain.terms import SOBOL_DTYPE, Term
-from termwise.posterior.posterior import Posterior
+from tests.display.made_up import (
+    AGES,
+    CITIES,
+    DOSES,
+    GRIDS,
+    KINDS,
+    ROWS,
+    Told,
+    effect_of,
+    explanation_of,
+    with_missing,
+)
 
 mpl.use("Agg")
-
-RNG = np.random.default_rng(0)
-AGES = np.linspace(20.0, 60.0, 9)
-DOSES = np.linspace(0.0, 3.0, 7)
-CITIES = np.array(["Bern", "Oslo", "Rome"], dtype=object)
-SMOKER = np.array([False, True], dtype=object)
-GRIDS = {"age": AGES, "dose": DOSES, "city": CITIES, "smoker": SMOKER}
-ROWS = {
-    "age": np.array([np.nan, *RNG.uniform(20.0, 60.0, 50)]),
-    "dose": np.array([*RNG.uniform(0.0, 3.0, 50), np.nan]),
-    "city": np.array([None, *RNG.choice(CITIES, 50)], dtype=object),
-    "smoker": np.array([*RNG.choice(SMOKER, 50), None], dtype=object),
-}
-KINDS = [("age",), ("city",), ("age", "dose"), ("city", "dose"), ("dose", "city"), ("city", "smoker")]
-
-
-def effect_of(*features: str) -> Effect:
-    """An effect that no model has made."""
-    axes = tuple(GRIDS[feature] for feature in features)
-    shape = tuple(len(axis) for axis in axes)
-    rng = np.random.default_rng(len(shape))
-    rows = tuple(ROWS[feature] for feature in features)
-    return Effect(
-        Term(features, tuple(range(len(features)))),
-        axes,
-        rng.normal(size=shape),
-        rng.uniform(size=shape),
-        rows,
-    )
-
-
-def explanation_of(*terms: tuple[str, ...], low: float = 0.24, high: float = 0.39) -> Explanation:
-    effects = tuple(effect_of(*features) for features in terms)
-    table = np.array([(e.term.name, e.term.order, 0.31, low, high) for e in effects], dtype=SOBOL_DTYPE)
-    return Explanation(table, np.array([0.7, 0.3]), effects)
 
 
 def drawn(*features: str, **style: Any) -> tuple[Any, Effect]:
@@ -99,16 +75,20 @@ def test_a_curve_shows_where_the_rows_are() -> None:
 
 def test_levels_are_points_with_bars_and_names() -> None:
     ax, effect = drawn("city")
-    [bars] = ax.containers
+    bars, counts = ax.containers
     np.testing.assert_array_equal(bars.lines[0].get_ydata(), effect.mean)
     ends = np.array([segment[:, 1] for segment in bars.lines[2][0].get_segments()])
     np.testing.assert_allclose(ends, np.c_[effect.mean - 2.0 * effect.std, effect.mean + 2.0 * effect.std])
     assert [label.get_text() for label in ax.get_xticklabels()] == list(CITIES)
+    heights = np.array([bar.get_height() for bar in counts])
+    rows = np.array([np.sum(ROWS["city"] == city) for city in CITIES])
+    np.testing.assert_allclose(heights / heights.max(), rows / rows.max())
 
 
 def test_a_surface_is_centred_at_zero_and_shows_the_rows() -> None:
     ax, effect = drawn("age", "dose")
-    [filled] = ax.collections
+    filled, _, hatched = ax.collections
+    assert hatched.get_hatch() or hatched.hatches == ["////"]
     assert filled.norm.vmin == pytest.approx(-filled.norm.vmax)
     assert filled.norm.vmax >= 0.9 * np.max(np.abs(effect.mean))
     np.testing.assert_allclose(ax.get_xlim(), AGES[[0, -1]])
@@ -125,7 +105,7 @@ def test_a_surface_has_its_axes_the_right_way_round() -> None:
     rising = Effect(effect.term, effect.axes, age - 25.0 + 5.0 * dose, effect.std, effect.rows)
     table = explanation_of(("age", "dose")).sobol
     ax = EffectsDisplay(Explanation(table, np.array([0.0, 1.0]), (rising,))).plot(rows=False).axes_[0]
-    [filled] = ax.collections
+    filled = ax.collections[0]
     assert filled.norm.vmin == pytest.approx(-filled.norm.vmax)  # centred, though most of it is above zero
     layers = [path.vertices for path in filled.get_paths() if len(path.vertices)]
     np.testing.assert_allclose(layers[0].min(axis=0), [20.0, 0.0])  # lowest for the young without a dose
@@ -191,8 +171,6 @@ def test_effects_of_zero_can_be_drawn() -> None:
 
 
 def test_given_axes_are_drawn_into() -> None:
-    from matplotlib.figure import Figure
-
     figure = Figure()
     axes = figure.subplots(2, 2)
     display = EffectsDisplay(explanation_of(("age",), ("city",), ("dose",))).plot(axes=axes)
@@ -207,23 +185,79 @@ def test_given_axes_are_drawn_into() -> None:
 def test_what_cannot_be_drawn_is_said() -> None:
     with pytest.raises(TermError, match="no effects to draw"):
         EffectsDisplay(explanation_of()).plot()
-    with pytest.raises(TermError, match="'age:dose:city' has 3 features; terms of one or two can be drawn"):
-        EffectsDisplay(explanation_of(("age", "dose", "city"))).plot()
+    with pytest.raises(TermError, match="'age:dose:city:smoker' has 4 features; terms of up to three can"):
+        EffectsDisplay(explanation_of(("age", "dose", "city", "smoker"))).plot()
     with pytest.raises(OptionError, match=r"there is no style color; use one of .*colour"):
         EffectsDisplay(explanation_of(("age",))).plot(color="red")
 
 
-@pytest.mark.parametrize("display", [EffectsDisplay, SharesDisplay])
-def test_without_matplotlib_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, display: Any) -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(OptionError, match=r"pip install termwise\[plot\]"):
-        display(explanation_of(("age",))).plot()
+def test_of_three_features_there_is_a_panel_for_each_slice() -> None:
+    effect = replace(effect_of("age", "dose", "city"), n_missing=3)
+    display = EffectDisplay(effect, title="all").plot()
+    assert {ax.get_xlabel() for ax in display.axes_} == {"age\n(3 rows lack a value)"}
+    titles = [ax.get_title(loc="left") for ax in display.axes_]
+    assert titles == ["all\ncity = Bern", "all\ncity = Oslo", "all\ncity = Rome"]
+    assert len({ax.collections[0].norm.vmax for ax in display.axes_}) == 1  # one scale of colours
+    single = Figure().add_subplot()
+    with pytest.raises(OptionError, match="axes has 1 axes; pass at least 3"):
+        EffectDisplay(effect).plot(ax=single)
 
 
-@pytest.mark.parametrize("display", [EffectsDisplay, SharesDisplay])
-def test_notebooks_get_a_picture(display: Any) -> None:
-    assert display(explanation_of(("age",)))._repr_png_().startswith(b"\x89PNG")
+def test_a_small_surface_beside_a_large_curve_looks_small() -> None:
+    curve, surface, cells = (
+        effect_of(*features) for features in (("age",), ("age", "dose"), ("city", "smoker"))
+    )
+    large = replace(curve, mean=100.0 * curve.mean)
+    explanation = replace(explanation_of(*KINDS), effects=(large, surface, cells))
+    _, of_surface, of_cells = EffectsDisplay(explanation).plot().axes_
+    limit = np.max(np.abs(large.mean))
+    assert of_surface.collections[0].norm.vmax >= 0.9 * limit
+    assert of_cells.images[0].norm.vmax == pytest.approx(limit)
+    own = EffectsDisplay(explanation).plot(same_scale=False).axes_
+    assert own[2].images[0].norm.vmax == pytest.approx(np.max(np.abs(cells.mean)))
+
+
+def test_where_even_the_sign_is_a_guess_a_map_is_hatched() -> None:
+    cells = effect_of("city", "smoker")
+    ax = EffectDisplay(cells).plot().axes_[0]
+    hatched = {(round(patch.get_x() + 0.5), round(patch.get_y() + 0.5)) for patch in ax.patches}
+    assert hatched == set(map(tuple, np.argwhere(cells.std > np.abs(cells.mean)).tolist()))
+    sure = replace(cells, std=np.zeros_like(cells.std))
+    assert not EffectDisplay(sure).plot().axes_[0].patches
+
+
+def test_missing_cells_stand_beside_a_curve_with_their_band_and_number() -> None:
+    effect = with_missing(effect_of("age"))
+    [ax] = EffectDisplay(effect).plot().axes_
+    assert [text.get_text() for text in ax.texts] == ["missing\n(7)"]
+    [mark] = [container for container in ax.containers if hasattr(container, "has_yerr")]
+    [ends] = [segment[:, 1] for segment in mark.lines[2][0].get_segments()]
+    np.testing.assert_allclose(ends, [-0.8, 0.8])
+    assert AGES[-1] < mark.lines[0].get_xdata()[0] < ax.get_xlim()[1]
+    assert max(ax.get_xticks()) < AGES[-1]
+    assert not EffectDisplay(with_missing(effect_of("age"), 0)).plot().axes_[0].texts
+
+
+def test_missing_cells_and_unseen_levels_stand_beside_the_levels() -> None:
+    effect = with_missing(effect_of("city"))
+    [ax] = EffectDisplay(effect, others=True).plot().axes_
+    assert [label.get_text() for label in ax.get_xticklabels()] == [*CITIES, "missing", "(other)"]
+    assert [round(bar.get_x() + 0.35) for bar in ax.patches] == [0, 1, 2, 3, 4]
+    [ax] = EffectDisplay(effect).plot().axes_
+    assert [label.get_text() for label in ax.get_xticklabels()] == [*CITIES, "missing"]
+    pair = replace(effect_of("age", "dose"), n_missing=7)
+    assert EffectDisplay(pair).plot().axes_[0].get_xlabel() == "age\n(7 rows lack a value)"
+
+
+def test_a_term_is_drawn_by_its_name() -> None:
+    told = Told(explanation_of(("city",)))
+    display = EffectDisplay.from_estimator(told, "city", scale="latent")
+    assert told.asked == {"terms": ["city"], "scale": "latent"}
+    single = Figure().add_subplot()
+    assert display.plot(ax=single).axes_ == [single]
+    assert display.others
+    assert single.get_title(loc="left") == "city   31 % (24–39 %)"
+    assert single.get_ylabel() == "effect on target"
 
 
 @pytest.mark.parametrize(
@@ -238,50 +272,3 @@ def test_notebooks_get_a_picture(display: Any) -> None:
 )
 def test_shares_are_written_as_whole_per_cent(share: tuple[float, float, float], text: str) -> None:
     assert share_text(*share) == text
-
-
-def test_bars_are_the_shares_with_whiskers() -> None:
-    rows = [("age", 1, 0.6, 0.5, 0.7), ("city", 1, 0.3, 0.31, 0.4), ("dose", 1, 0.1, np.nan, np.nan)]
-    explanation = Explanation(np.array(rows, dtype=SOBOL_DTYPE), np.array([1.0]), ())
-    [ax] = SharesDisplay(explanation).plot().axes_
-    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], [60.0, 30.0, 10.0])
-    first, second, _ = ax.collections[0].get_segments()  # the third has no interval
-    np.testing.assert_allclose([first[:, 0], second[:, 0]], [[50.0, 70.0], [31.0, 40.0]])
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["age", "city", "dose"]
-    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the largest on top
-    assert len(SharesDisplay(explanation, n_terms=2).plot().axes_[0].patches) == 2
-    with pytest.raises(TermError, match="no terms to draw"):
-        SharesDisplay(explanation, n_terms=0).plot()
-
-
-@pytest.fixture(scope="module")
-def model() -> OAKRegressor:
-    rng = np.random.default_rng(1)
-    table = {"x": rng.normal(size=50), "c": rng.choice(["a", "b", "c"], 50).tolist()}
-    y = table["x"] + np.array([c == "a" for c in table["c"]]) * table["x"]
-    return OAKRegressor(max_order=2, n_restarts=1).fit(table, y + rng.normal(0.0, 0.1, 50))
-
-
-def test_plot_never_predicts(model: OAKRegressor, monkeypatch: pytest.MonkeyPatch) -> None:
-    effects, shares = EffectsDisplay.from_estimator(model), SharesDisplay.from_estimator(model)
-    called: list[str] = []
-    for name in ("mean", "variance", "term_mean", "term_variance", "term_means", "covariance"):
-        monkeypatch.setattr(Posterior, name, lambda *_, name=name: called.append(name))
-    effects.plot()
-    shares.plot()
-    assert called == []
-
-
-def test_displays_come_from_an_estimator(model: OAKRegressor) -> None:
-    display = EffectsDisplay.from_estimator(model, n_terms=2)
-    assert [effect.term for effect in display.explanation.effects] == model.terms_[:2]
-    assert display.plot() is display
-    assert len(display.axes_) == 2
-    shares = SharesDisplay.from_estimator(model).plot()
-    assert [label.get_text() for label in shares.axes_[0].get_yticklabels()] == list(model.sobol_["term"])
-
-
-def test_an_explanation_plots_itself(model: OAKRegressor) -> None:
-    figure = model.explain(n_terms=3).plot(target="y")
-    assert "pyplot" not in str(type(figure.canvas))
-    assert len(figure.axes) >= 3

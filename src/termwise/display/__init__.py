@@ -1,8 +1,20 @@
-"""Figures drawn from explanations: plain data in, nothing is predicted."""
+"""Figures drawn from explanations: plain data in, nothing is predicted.
+
+Each has `plot`, for matplotlib, and `plotly`, which returns an interactive figure.
+"""
 
 from __future__ import annotations
 
-from termwise.display.effects import EffectsDisplay
-from termwise.display.shares import SharesDisplay
+from termwise.display.cumulative import CumulativeDisplay
+from termwise.display.effects import EffectDisplay, EffectsDisplay
+from termwise.display.shares import OrdersDisplay, SharesDisplay
+from termwise.display.waterfall import WaterfallDisplay
 
-__all__ = ["EffectsDisplay", "SharesDisplay"]
+__all__ = [
+    "CumulativeDisplay",
+    "EffectDisplay",
+    "EffectsDisplay",
+    "OrdersDisplay",
+    "SharesDisplay",
+    "WaterfallDisplay",
+]

@@ -1,4 +1,4 @@
-"""One panel for each kind of effect: of numbers, of levels, and of two of them."""
+"""Curves and points with matplotlib: of numbers, of levels, and of a number with levels."""
 
 from __future__ import annotations
 
@@ -7,75 +7,86 @@ from typing import Any
 
 import numpy as np
 
+from termwise.display.maps import heat_map, surface
+from termwise.display.parts import (
+    Mark,
+    Panel,
+    Scales,
+    axis_name,
+    by_level,
+    foot_heights,
+    has_levels,
+    histogram,
+    level_counts,
+    most_frequent,
+    side_places,
+)
 from termwise.display.style import Style, tidy
-from termwise.errors import TermError
-from termwise.explain.effects import Effect
+from termwise.display.ticks import level_ticks, number_ticks
 from termwise.measures.base import Array
 from termwise.table import level_text
 
-MOST_LABELS = 30
-MOST_NUMBERS = 36  # cells of a heat map that have room for a number
+GREY = "0.6"
 
-Panel = Callable[[Any, Effect, Style], None]
-
-
-def panel_of(effect: Effect) -> Panel:
-    """The panel that draws an effect."""
-    kinds = tuple(has_levels(axis) for axis in effect.axes)
-    if kinds not in PANELS:
-        raise TermError(
-            f"the term {effect.term.name!r} has {len(kinds)} features; terms of one or two can be drawn"
-        )
-    return PANELS[kinds]
+Draw = Callable[[Any, Panel, Scales, Style], Any]
 
 
-def has_levels(axis: np.ndarray) -> bool:
-    """Whether an axis has levels; otherwise numbers."""
-    return axis.dtype == object
+def draw_panel(ax: Any, panel: Panel, scales: Scales, style: Style) -> Any:
+    """Draw an effect by what its features are; returns what a colour bar needs, or None."""
+    ax.set_title(panel.title, fontsize="medium", loc="left")
+    return PANELS[tuple(has_levels(axis) for axis in panel.effect.axes)](ax, panel, scales, style)
 
 
-def reach(effect: Effect) -> tuple[float, float]:
-    """The lowest and highest point of the bands."""
-    return float(np.min(effect.low)), float(np.max(effect.high))
-
-
-def effect_label(effect: Effect, style: Style) -> str:
-    """What the numbers of an effect are."""
-    return f"{effect.quantity} {style.target or effect.target}"
-
-
-def curve(ax: Any, effect: Effect, style: Style) -> None:
-    """A number: the mean, its band, and where the rows are."""
-    tidy(ax)
+def curve(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
+    """A number: the mean, its band, where the rows are, and beside it the rows without a value."""
+    effect = panel.effect
+    _heights(ax, scales)
     _line_with_band(ax, effect.axes[0], (effect.low, effect.mean, effect.high), style.colour)
-    ax.set_xlabel(effect.term.features[0])
+    places, end = side_places(effect.axes[0], len(panel.marks))
+    ax.set_xlim(float(effect.axes[0][0]), end)
+    number_ticks(ax.xaxis)
     if style.rows:
         _histogram(ax, effect.rows[0])
+    if panel.marks:
+        _side_ticks(ax, float(effect.axes[0][-1]), places, panel.marks)
+        _bars(ax, np.array(places), panel.marks, style)
+    ax.set_xlabel(effect.features[0])
 
 
-def points(ax: Any, effect: Effect, style: Style) -> None:
-    """Levels: a point with its band as a bar for each."""
-    tidy(ax)
-    places = np.arange(len(effect.axes[0]))
+def points(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
+    """Levels: a point with its band as a bar for each, and how many rows have it."""
+    effect, marks = panel.effect, panel.marks
+    _heights(ax, scales)
+    levels = effect.axes[0]
+    places = np.arange(len(levels))
     lengths = np.array([effect.mean - effect.low, effect.high - effect.mean])
     ax.errorbar(places, effect.mean, lengths, fmt="o", color=style.colour, capsize=3, markersize=6)
-    ax.set_xlim(-0.6, len(places) - 0.4)
-    _level_ticks(ax.xaxis, effect.axes[0])
-    ax.set_xlabel(effect.term.features[0])
+    beside = len(levels) + np.arange(len(marks))
+    if marks:
+        _bars(ax, beside, marks, style)
+        ax.axvline(len(levels) - 0.5, color="0.75", linewidth=0.8, linestyle=":")
+    if style.rows:
+        counts = [*level_counts(levels, effect.rows[0]), *(mark.count or 0 for mark in marks)]
+        heights, foot = foot_heights(np.array(counts)), ax.get_xaxis_transform()
+        ax.bar([*places, *beside], heights, 0.7, color=GREY, alpha=0.6, transform=foot, zorder=0)
+    ax.set_xlim(-0.6, len(levels) + len(marks) - 0.4)
+    level_ticks(ax.xaxis, [level_text(level) for level in levels], [mark.label for mark in marks])
+    ax.set_xlabel(effect.features[0])
 
 
-def lines(ax: Any, effect: Effect, style: Style) -> None:
+def lines(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
     """A number and levels: a line with its band for each of the most frequent levels."""
-    tidy(ax)
-    number, level = (1, 0) if has_levels(effect.axes[0]) else (0, 1)
-    low, mean, high = (np.moveaxis(part, level, 0) for part in (effect.low, effect.mean, effect.high))
+    effect = panel.effect
+    _heights(ax, scales)
+    number, level, (low, mean, high) = by_level(effect)
     levels = effect.axes[level]
-    shown = _most_frequent(levels, effect.rows[level], len(style.level_colours))
+    shown = most_frequent(levels, effect.rows[level], len(style.level_colours))
     for colour, i in zip(style.level_colours, shown, strict=False):
         band = (low[i], mean[i], high[i])
         _line_with_band(ax, effect.axes[number], band, colour, level_text(levels[i]))
-    ax.set_xlabel(effect.term.features[number])
-    title = effect.term.features[level]
+    ax.set_xlabel(axis_name(effect, number))
+    number_ticks(ax.xaxis)
+    title = effect.features[level]
     if len(shown) < len(levels):
         title += f" ({len(shown)} of {len(levels)})"
     ax.legend(title=title, fontsize="small", title_fontsize="small", frameon=False)
@@ -83,32 +94,7 @@ def lines(ax: Any, effect: Effect, style: Style) -> None:
         _histogram(ax, effect.rows[number])
 
 
-def surface(ax: Any, effect: Effect, style: Style) -> None:
-    """Two numbers: filled contours of the mean, white at zero, with the rows as faint points."""
-    limit = _limit(effect)
-    steps = np.linspace(-limit, limit, 16)
-    filled = ax.contourf(*effect.axes, effect.mean.T, levels=steps, cmap=style.colormap)
-    if style.rows:
-        ax.plot(*effect.rows, ".", color="black", markersize=2.5, alpha=0.35)
-    _colour_bar(ax, filled, effect, style)
-
-
-def heat_map(ax: Any, effect: Effect, style: Style) -> None:
-    """Two columns of levels: a coloured cell for each pair."""
-    limit = _limit(effect)
-    image = ax.imshow(
-        effect.mean.T, cmap=style.colormap, vmin=-limit, vmax=limit, origin="lower", aspect="auto"
-    )
-    _level_ticks(ax.xaxis, effect.axes[0])
-    _level_ticks(ax.yaxis, effect.axes[1])
-    if effect.mean.size <= MOST_NUMBERS:
-        for (i, j), value in np.ndenumerate(effect.mean):
-            shade = "white" if abs(value) > 0.6 * limit else "black"
-            ax.text(i, j, f"{value:.2g}", ha="center", va="center", color=shade, fontsize="small")
-    _colour_bar(ax, image, effect, style)
-
-
-PANELS: dict[tuple[bool, ...], Panel] = {  # by whether each feature has levels
+PANELS: dict[tuple[bool, ...], Draw] = {  # by whether each feature has levels
     (False,): curve,
     (True,): points,
     (False, False): surface,
@@ -116,6 +102,11 @@ PANELS: dict[tuple[bool, ...], Panel] = {  # by whether each feature has levels
     (True, False): lines,
     (True, True): heat_map,
 }
+
+
+def _heights(ax: Any, scales: Scales) -> None:
+    tidy(ax)
+    ax.set_ylim(scales.low, scales.high)
 
 
 def _line_with_band(
@@ -128,46 +119,29 @@ def _line_with_band(
 
 
 def _histogram(ax: Any, values: np.ndarray) -> None:
-    """Bars at the foot of the panel, as high as a ninth of it."""
-    known = values[~np.isnan(values)]
-    counts, edges = np.histogram(known, bins=30)
+    """Bars at the foot of the panel."""
+    counts, edges = histogram(values)
     foot = ax.get_xaxis_transform()  # x in the units of the feature, y as a part of the panel
-    heights = counts / max(int(np.max(counts)), 1) / 9.0
-    ax.bar(
-        edges[:-1], heights, np.diff(edges), align="edge", color="0.6", alpha=0.6, transform=foot, zorder=0
-    )
+    widths = np.diff(edges)
+    look = {"align": "edge", "color": GREY, "alpha": 0.6, "transform": foot, "zorder": 0}
+    ax.bar(edges[:-1], foot_heights(counts), widths, **look)
 
 
-def _level_ticks(axis: Any, levels: np.ndarray) -> None:
-    """The names of the levels; of very many, every second, third, .."""
-    names = [level_text(level) for level in levels]
-    step = -(-len(names) // MOST_LABELS)
-    crowded = sum(map(len, names)) > 26 and axis.axis_name == "x"
-    axis.set_ticks(range(0, len(names), step), labels=names[::step])
-    axis.set_tick_params(rotation=90.0 if crowded else 0.0, labelsize="small" if len(names) > 8 else "medium")
+def _bars(ax: Any, places: np.ndarray, marks: tuple[Mark, ...], style: Style) -> None:
+    """Marks as open points, so that they are not taken for levels."""
+    middle = np.array([mark.mean for mark in marks])
+    lengths = np.array([[mark.mean - mark.low for mark in marks], [mark.high - mark.mean for mark in marks]])
+    look = {"color": style.colour, "markerfacecolor": "white", "capsize": 3, "markersize": 6}
+    ax.errorbar(places, middle, lengths, fmt="o", **look)
 
 
-def _most_frequent(levels: np.ndarray, rows: np.ndarray, most: int) -> list[int]:
-    """Positions of the levels with the most rows, in the order of the levels."""
-    counts = [int(np.sum(rows == level)) for level in levels]
-    leading = np.argsort(np.negative(counts), kind="stable")[:most]
-    return sorted(int(i) for i in leading)
-
-
-def _limit(effect: Effect) -> float:
-    """Half the range of a colour scale that is centred at zero."""
-    return float(np.max(np.abs(effect.mean))) or 1.0
-
-
-def _colour_bar(ax: Any, drawn: Any, effect: Effect, style: Style) -> None:
-    ax.set_xlabel(effect.term.features[0])
-    ax.set_ylabel(effect.term.features[1])
-    bar = ax.figure.colorbar(drawn, ax=ax, label=effect_label(effect, style))
-    bar.locator = _ticker().MaxNLocator(5, symmetric=True)
-    bar.update_ticks()
-
-
-def _ticker() -> Any:
-    from matplotlib import ticker
-
-    return ticker
+def _side_ticks(ax: Any, end: float, places: list[float], marks: tuple[Mark, ...]) -> None:
+    """Names below the marks, and no number so near to the end that it would touch them."""
+    start = ax.get_xlim()[0]
+    ticks = [tick for tick in ax.get_xticks() if start <= tick <= end - 0.08 * (end - start)]
+    ax.set_xticks(ticks)
+    ax.axvline(end + 0.25 * (places[0] - end), color="0.75", linewidth=0.8, linestyle=":")
+    for place, mark in zip(places, marks, strict=True):
+        text = mark.label if mark.count is None else f"{mark.label}\n({mark.count:,})"
+        look = {"ha": "center", "va": "top", "fontsize": "x-small", "color": "0.3"}
+        ax.text(place, -0.02, text, transform=ax.get_xaxis_transform(), **look)

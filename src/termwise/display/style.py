@@ -17,15 +17,17 @@ class Style:
     """How a figure looks; the colours can be told apart by the colour-blind (Okabe and Ito)."""
 
     target: str | None = None  # what effects are on; if None, what the explanation says
-    n_columns: int = 3
-    panel_width: float = 3.7
+    n_columns: int = 3  # panels side by side
+    panel_width: float = 3.7  # inches
     panel_height: float = 2.9
-    colour: str = "#0072b2"
+    colour: str = "#0072b2"  # of curves, points and bars
+    second_colour: str = "#d55e00"  # of what stands against them: falling scores, rising contributions
     level_colours: tuple[str, ...] = (
         "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000",
     )  # fmt: skip
-    colormap: str = "RdBu_r"
+    colormap: str = "RdBu_r"  # of surfaces and heat maps; a name of matplotlib
     rows: bool = True  # show where the training rows are
+    same_scale: bool = True  # one height and one scale of colours for all panels
 
 
 def style_from(options: Mapping[str, Any]) -> Style:
