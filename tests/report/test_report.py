@@ -106,3 +106,14 @@ def test_rows_are_taken_apart(model: OAKRegressor, tmp_path: Path) -> None:
     assert "Single rows" in text
     assert f"Row 1: {number(float(model.predict(X)[0]))}" in text
     assert "Row 4" not in text
+
+
+def test_new_rows_judge_the_model(model: OAKRegressor) -> None:
+    report = Report.from_estimator(model, TABLE, Y)
+    text = report.html()
+    for words in ("rows inside", "How few terms would do", "concurvity", "distance from the normal"):
+        assert words in text
+    told = json.loads(report.json())
+    assert told["checks"]["n_rows"] == 80
+    assert told["scores"]["score"] == "rmse"
+    assert {"rows", "concurvity"} <= set(told)

@@ -65,16 +65,15 @@ class Explanation:
 
         return EffectsDisplay(self).plot(**style).figure_
 
-    def report(
-        self, path: Any = None, *, title: str | None = None, rows: Any = None, checks: Any = None
-    ) -> Any:
+    def report(self, path: Any = None, **told: Any) -> Any:
         """A page that shows the model and in which it runs, as one file; written to `path` if it is given.
 
-        rows is what `explain` says of some rows, checks what `check` says of rows that were not learned from.
+        Besides a title it can be told more (`Report`): rows is what `explain` says of some rows; checks,
+        scores and concurvity what `check`, `cumulative_score` and `concurvity` say of new rows.
         """
         from termwise.report import Report
 
-        made = Report(self, title=title, rows=rows, checks=checks)
+        made = Report(self, **told)
         if path is not None:
             made.write_html(path)
         return made

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from termwise.explain.checks import Calibration, Checks, ColumnCheck
+from termwise.explain.concurvity import Concurvity
+from termwise.explain.cumulative import CumulativeScore
 from termwise.measures.base import Array
 from termwise.report.markup import Markup, element, joined
 from termwise.report.tables import table
 from termwise.report.words import number
 
 WIDTH, HEIGHT, FOOT = 360.0, 150.0, 18.0
+MOST_LISTED = 40
 
 
-def checks_section(checks: Checks | None, columns: Sequence[ColumnCheck]) -> Markup:
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What is known of a model from rows that it had not seen, if anything is."""
+
+    checks: Checks | None = None
+    scores: CumulativeScore | None = None
+    concurvity: Concurvity | None = None
+
+
+def checks_section(judged: Judged, columns: Sequence[ColumnCheck]) -> Markup:
     """What was checked on new rows, if there were any, and the columns."""
-    parts = [] if checks is None else [_on_new_rows(checks)]
-    return joined(
-        parts, element("details", element("summary", "How columns were encoded"), _columns(columns))
-    )
+    parts = []
+    if judged.checks is not None:
+        parts.append(_on_new_rows(judged.checks))
+    if judged.scores is not None:
+        parts.append(_by_terms(judged.scores))
+    if judged.concurvity is not None:
+        parts.append(_concurvity(judged.concurvity))
+    encoded = element("details", element("summary", "How columns were encoded"), _columns(columns))
+    return joined(parts, encoded)
 
 
 def _on_new_rows(checks: Checks) -> Markup:
@@ -52,6 +70,29 @@ def _on_new_rows(checks: Checks) -> Markup:
     if checks.calibration is not None:
         parts.append(_calibration(checks.calibration))
     return joined(parts)
+
+
+def _by_terms(scores: CumulativeScore) -> Markup:
+    """The score with one term more at a time."""
+    names = ("none", *scores.terms)[:MOST_LISTED]
+    rows = [(name, number(float(value))) for name, value in zip(names, scores.scores, strict=False)]
+    rows.append(("the whole model", number(scores.whole)))
+    listed = table("scores by terms", ("and one term more", scores.score), rows)
+    return element("details", element("summary", "How few terms would do"), listed)
+
+
+def _concurvity(found: Concurvity) -> Markup:
+    words = (
+        "How well the other terms could stand in for a term on these rows (R²): near one, shares and curves "
+        "say only how the model divides what the rows leave open."
+    )
+    rows = [
+        (term, number(float(value)), near or "")
+        for term, value, near in zip(found.terms, found.r_squared, found.nearest, strict=True)
+    ][:MOST_LISTED]
+    listed = table("concurvity", ("term", "R²", "most like"), rows)
+    summary = element("summary", "Which terms others could stand in for (concurvity)")
+    return element("details", summary, element("p", words, class_="quiet"), listed)
 
 
 def _bars(counts: Array, words: str) -> Markup:

@@ -20,7 +20,7 @@ from termwise.explain.effects import MOST_FEATURES, Effect, effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.runnable import Runnable
 from termwise.explain.terms import Term
-from termwise.report.checks import checks_section
+from termwise.report.checks import Judged, checks_section
 from termwise.report.markup import Markup, element, joined
 from termwise.report.running import running
 from termwise.report.svg import drawing, is_surface
@@ -41,7 +41,7 @@ SCALES = {
 
 
 def page(
-    explanations: Sequence[Explanation], title: str | None, rows: LocalExplanation | None, checks: Any
+    explanations: Sequence[Explanation], title: str | None, rows: LocalExplanation | None, judged: Judged
 ) -> str:
     """The whole page as text."""
     models = [_runs(explanation) for explanation in explanations]
@@ -52,7 +52,7 @@ def page(
         ("terms", "Which terms matter", _each(explanations, models, _ranked)),
         ("figures", "What each term does", _each(explanations, models, _figures)),
         ("rows", "Single rows", None if rows is None else _rows(rows)),
-        ("checks", "Checks", checks_section(checks, column_checks(models[0].posterior, models[0].encoder))),
+        ("checks", "Checks", checks_section(judged, column_checks(models[0].posterior, models[0].encoder))),
         ("made", "How the model was made", _made(models[0])),
     ]
     present = [section for section in sections if section[2] is not None]

@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from termwise.errors import OptionError
+from termwise.explain.checks import Checks
+from termwise.explain.concurvity import LEAST_SHARE, Concurvity
+from termwise.explain.cumulative import CumulativeScore
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.files import replaced_file
+from termwise.report.checks import Judged
 from termwise.report.page import page
 from termwise.table import Table
 
@@ -23,7 +27,8 @@ class Report:
     """A page about a model: its terms in words and figures, and the model itself to play with.
 
     `explanations` is that of the model, or of each label against the rest; `rows` what is to be said about
-    single rows, `checks` how the model did on rows that it had not seen.
+    single rows. `checks`, `scores` and `concurvity` are what `check`, `cumulative_score` and `concurvity` of
+    the model say of rows that it had not seen.
     """
 
     def __init__(
@@ -32,12 +37,15 @@ class Report:
         *,
         title: str | None = None,
         rows: LocalExplanation | None = None,
-        checks: Any = None,
+        checks: Checks | None = None,
+        scores: CumulativeScore | None = None,
+        concurvity: Concurvity | None = None,
     ) -> None:
         several = [explanations] if isinstance(explanations, Explanation) else list(explanations)
         if any(explanation.runs is None for explanation in several):
             raise OptionError("a report needs an explanation of a whole model; make it by model.explain()")
-        self.explanations, self.title, self.rows, self.checks = several, title, rows, checks
+        self.explanations, self.title, self.rows = several, title, rows
+        self.judged = Judged(checks, scores, concurvity)
 
     @classmethod
     def from_estimator(
@@ -45,19 +53,30 @@ class Report:
     ) -> Self:
         """The page of a fitted model; with rows X some are looked at, and with y the model is checked."""
         parts = getattr(model, "estimators_", [model])
-        several = len(parts) > 1
-        rows = None if X is None or several else model.explain(_first(X, n_rows))
-        checks = None if y is None or several else model.check(X, y)
-        return cls([part.explain(n_terms=0) for part in parts], title=title, rows=rows, checks=checks)
+        explanations = [part.explain(n_terms=0) for part in parts]
+        if X is None or len(parts) > 1:
+            return cls(explanations, title=title)
+        rows = model.explain(first_rows(X, n_rows))
+        if y is None:
+            return cls(explanations, title=title, rows=rows)
+        told = sum(explanations[0].sobol["share"] >= LEAST_SHARE)
+        return cls(
+            explanations,
+            title=title,
+            rows=rows,
+            checks=model.check(X, y),
+            scores=model.cumulative_score(X, y),
+            concurvity=model.concurvity(X) if len(y) > told else None,  # fewer rows would tell nothing
+        )
 
     def html(self) -> str:
         """The page as text."""
-        return page(self.explanations, self.title, self.rows, self.checks)
+        return page(self.explanations, self.title, self.rows, self.judged)
 
     def json(self) -> str:
         """What the page says, as JSON."""
         content: dict[str, Any] = {"models": [explanation.to_dict() for explanation in self.explanations]}
-        for name, part in (("rows", self.rows), ("checks", self.checks)):
+        for name, part in {"rows": self.rows, **vars(self.judged)}.items():
             if part is not None:
                 content[name] = part.to_dict()
         return json.dumps(content, indent=2, allow_nan=False)
@@ -93,7 +112,7 @@ class Report:
         return f"<Report of {len(self.explanations[0].sobol)} terms>"
 
 
-def _first(X: Any, count: int) -> Any:
+def first_rows(X: Any, count: int) -> Any:
     """The first rows of a table of any kind."""
     if isinstance(X, Table):
         return Table(X.names, tuple(column[:count] for column in X.columns))
