@@ -8,7 +8,9 @@ given: python examples/figures.py churn toy
 from __future__ import annotations
 
 import io
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -138,6 +140,25 @@ def churn() -> Figure:
     return EffectsDisplay.from_estimator(customers()[0], n_terms=5).plot(target="leaving").figure_
 
 
+def page() -> bytes:
+    """The page of the diabetes table, as a browser shows it."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium")
+    if path is None:
+        raise FileNotFoundError("there is no chromium to take a picture of a page")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
+        file = Path(folder) / "page.html"
+        patients().explain().report(file, title="What foretells the course of diabetes")
+        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        shown = browser.new_page(viewport={"width": 1000, "height": 900})
+        shown.goto(file.as_uri())
+        shown.wait_for_selector("html[data-ready=true]")
+        picture: bytes = shown.screenshot()
+        browser.close()
+    return picture
+
+
 @cache
 def patients() -> tw.OAKRegressor:
     """A model of the diabetes table."""
@@ -163,15 +184,17 @@ def customers() -> tuple[tw.OAKClassifier, dict[str, np.ndarray], np.ndarray]:
     return model.fit(X, whole.y[train].astype(int)), X_test, whole.y[test]
 
 
-PICTURES: dict[str, Callable[[], Figure]] = {
-    draw.__name__: draw for draw in (diabetes, waterfall, toy, pumadyn, orders, cumulative, churn, airline)
+PICTURES: dict[str, Callable[[], Figure | bytes]] = {
+    draw.__name__: draw
+    for draw in (diabetes, page, waterfall, toy, pumadyn, orders, cumulative, churn, airline)
 }
 
 
-def write(figure: Figure, path: Path) -> int:
+def write(picture: Figure | bytes, path: Path) -> int:
     """Write a picture with 256 colours, which is a third of the bytes; returns how many they are."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI)
+    buffer = io.BytesIO(picture if isinstance(picture, bytes) else b"")
+    if isinstance(picture, Figure):
+        picture.savefig(buffer, format="png", dpi=DPI)
     Image.open(buffer).convert("RGB").quantize(256).save(path, optimize=True)
     return path.stat().st_size
 
@@ -186,11 +209,11 @@ def main(wanted: Sequence[str]) -> int:
     for name in wanted or PICTURES:
         start = time.perf_counter()
         try:
-            figure = PICTURES[name]()
-        except (NoDataError, FileNotFoundError) as error:
-            print(f"{name}: left as it is, for there is no data: {error}")
+            picture = PICTURES[name]()
+        except (NoDataError, FileNotFoundError, ImportError) as error:
+            print(f"{name}: left as it is, for something is missing: {error}")
             continue
-        size = write(figure, IMAGES / f"{name}.png")
+        size = write(picture, IMAGES / f"{name}.png")
         print(f"{name}: {size / 1024:.0f} KB in {time.perf_counter() - start:.0f} s", flush=True)
     return 0
 

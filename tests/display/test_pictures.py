@@ -26,7 +26,7 @@ def test_a_picture_without_its_table_is_left_as_it_is():
     before = picture.read_bytes()
     found = run("orders")
     assert found.returncode == 0, found.stderr
-    assert "orders: left as it is, for there is no data: no benchmark data at" in found.stdout
+    assert "orders: left as it is, for something is missing: no benchmark data at" in found.stdout
     assert "set TERMWISE_DATA" in found.stdout
     assert picture.read_bytes() == before
 

@@ -87,8 +87,10 @@ def test_labels_have_log_loss_and_area(classifier: OAKClassifier) -> None:
     assert found.score == "log loss"
     assert found.whole == pytest.approx(log_loss(y, p))
     assert found.scores[-1] == pytest.approx(found.whole)
-    assert found.also["auc"][-1] == pytest.approx(roc_auc_score(y, p))
-    # The constant alone ranks by nothing but how sure it is, and is about as good as the frequency.
+    latent = classifier.predict_terms(X).sum(axis=1)
+    assert found.also["auc"][-1] == pytest.approx(roc_auc_score(y, latent))
+    # The constant alone ranks by nothing, and is about as good as the frequency.
+    assert found.also["auc"][0] == pytest.approx(0.5)
     often = np.mean(y)
     assert found.scores[0] == pytest.approx(log_loss(y, np.full(len(y), often)), abs=0.05)
     assert np.all(np.isnan(classifier.cumulative_score(X, np.ones(len(X), bool)).also["auc"]))

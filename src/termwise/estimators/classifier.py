@@ -302,7 +302,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
             unsure = variance + self.posterior_.noise
             loss = -float(np.mean(link.log_predictive(codes, mean, unsure)))
             both = np.ptp(codes) > 0.0
-            auc = float(roc_auc_score(codes, link.probability(mean, unsure))) if both else np.nan
+            # By the latent mean: how sure it is of a row must not rank what the terms do not tell apart.
+            auc = float(roc_auc_score(codes, mean)) if both else np.nan
             return {"log loss": loss, "auc": auc}
 
         return self._cumulative(encoded, scores, n_terms)

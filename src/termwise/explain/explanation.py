@@ -65,6 +65,13 @@ class Explanation:
 
         return EffectsDisplay(self).plot(**style).figure_
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Show the page in a notebook."""
+        if self.runs is None:
+            return {"text/plain": repr(self)}
+        shown: dict[str, str] = self.report()._repr_mimebundle_()
+        return {**shown, "text/plain": repr(self)}
+
     def report(self, path: Any = None, **told: Any) -> Any:
         """A page that shows the model and in which it runs, as one file; written to `path` if it is given.
 
