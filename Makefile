@@ -15,7 +15,7 @@ demo: $(VENV)/.plot
 	$(BIN)/python examples/demo.py
 
 # The pictures of README.md and docs/figures.md; those whose tables are not there stay as they are.
-figures: $(VENV)/.plot
+figures: $(VENV)/.dev $(VENV)/.browser
 	PYTHONPATH=. $(BIN)/python examples/figures.py
 
 # One BLAS thread for each of the test processes, or they wait for each other.
@@ -46,8 +46,8 @@ $(VENV)/.%: pyproject.toml constraints-dev.txt | $(VENV)/.made
 
 # The pages of models are tested in a real browser.
 $(VENV)/.browser: | $(VENV)/.made
-	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || echo "chromium cannot be installed; the tests that need it are skipped"
-	@touch $@
+	@if command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }; \
+	then touch $@; else echo "chromium cannot be installed; the tests that need it are skipped"; fi
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Termwise needs Python 3.11 or newer; say which by: make PYTHON=python3.12 ...")'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -43,10 +44,35 @@ def test_a_model_becomes_a_page(folder: Path, tmp_path: Path) -> None:
 
 def test_rows_of_a_table_are_looked_at(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    made = run("report", folder / "m.termwise", "-o", page, "--test", folder / "table.csv", "-q")
-    assert made.exit_code == 0, made.output
-    assert made.stderr == ""
+    for _ in range(2):  # a page that is there is replaced
+        made = run("report", folder / "m.termwise", "-o", page, "--test", folder / "table.csv", "-q")
+        assert made.exit_code == 0, made.output
+        assert made.stderr == ""
     assert "Row 3" in page.read_text(encoding="utf-8")
+    checked = run("report", folder / "m.termwise", "-o", page, "--test", folder / "table.csv", "-t", "price")
+    assert checked.exit_code == 0, checked.output
+    assert "rows inside" in page.read_text(encoding="utf-8")
+
+
+def test_counts_are_checked_with_their_exposure(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, years = rng.normal(size=60), rng.uniform(1.0, 30.0, 60)
+    lines = [
+        f"{a:.4f},{b:.4f},{c}" for a, b, c in zip(x, years, rng.poisson(years * np.exp(0.3 * x)), strict=True)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["x,years,claims", *lines]) + "\n")
+    model, page = tmp_path / "m.termwise", tmp_path / "page.html"
+    counts = ("--target", "claims", "--exposure", "years", "--quiet")
+    made = run("fit", tmp_path / "t.csv", *counts, "--likelihood", "poisson", "-o", model)
+    assert made.exit_code == 0, made.output
+    made = run("report", model, "-o", page, "--test", tmp_path / "t.csv", *counts)
+    assert made.exit_code == 0, made.output
+    covered = re.search(r"90 %</th><td class=\"number\">([\d.]+) %", page.read_text(encoding="utf-8"))
+    assert covered is not None
+    assert float(covered[1]) > 80.0
+    assert "'year'" in error_of(
+        run("report", model, "-o", page, "--test", tmp_path / "t.csv", "--exposure", "year")
+    )
 
 
 def test_what_cannot_be_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
@@ -55,4 +81,7 @@ def test_what_cannot_be_is_said_in_one_line(folder: Path, tmp_path: Path) -> Non
     assert "is a folder" in error_of(run("report", model, "-o", tmp_path))
     assert "no --test" in error_of(run("report", model, "-o", tmp_path / "p.html", "--target", "price"))
     assert "cannot be read" in error_of(run("report", tmp_path / "none", "-o", tmp_path / "p.html"))
+    both = tmp_path / "both"
+    same = ("fit", folder / "table.csv", "--target", "price", "-o", both, "--report", both)
+    assert "are both" in error_of(run(*same))
     assert list(tmp_path.iterdir()) == []

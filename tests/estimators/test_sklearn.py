@@ -382,6 +382,18 @@ def test_a_pruned_model_is_as_sure_as_it_is_right():
         model.sobol_["share"][0] = 0.5
 
 
+def test_a_pruned_sparse_model_is_as_sure_as_it_is_right():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2400, 4))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.7 * X[:, 2] * X[:, 3] + 0.3 * rng.normal(size=2400)
+    model = OAKRegressor(max_order=2, n_restarts=1, inference="sparse", n_inducing=120).fit(
+        X[:1200], y[:1200]
+    )
+    for count in (2, 1, 0):
+        mean, std = model.prune(n_terms=count).predict(X[1200:], return_std=True)
+        assert np.std((y[1200:] - mean) / std) == pytest.approx(1.0, abs=0.12)
+
+
 def test_kinds_can_be_set_and_an_identifier_is_left_out():
     rng = np.random.default_rng(0)
     dose, name = rng.integers(0, 2, 40).astype(float), np.array([f"p{i}" for i in range(40)], dtype=object)

@@ -157,7 +157,7 @@ every_case = pytest.mark.parametrize("name", CASES)
 def test_the_band_of_a_term_holds_the_function_that_was_drawn(name: str) -> None:
     # 2 sd are 95.4 %; points of one draw go together, so that what 200 draws show varies by some 1 %.
     by_term = np.mean(found(name).in_band, axis=0)
-    assert np.all((by_term > 0.90) & (by_term < 0.99)), by_term
+    assert np.all((by_term > 0.90) & (by_term < 0.98)), by_term
     assert abs(np.mean(by_term) - 0.954) < 0.015
 
 

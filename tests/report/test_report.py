@@ -2,16 +2,19 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from termwise import OAKRegressor
+from termwise import OAKClassifier, OAKRegressor
+from termwise.encode.encoder import NumberEncoder, plain_flow
 from termwise.errors import OptionError
 from termwise.explain.explanation import Explanation
 from termwise.report import Report
 from termwise.report.markup import Markup, element, joined
+from termwise.report.running import _slider
 from termwise.report.svg import ticks
 from termwise.report.words import number, summary
 
@@ -117,3 +120,33 @@ def test_new_rows_judge_the_model(model: OAKRegressor) -> None:
     assert told["checks"]["n_rows"] == 80
     assert told["scores"]["score"] == "rmse"
     assert {"rows", "concurvity"} <= set(told)
+
+
+def test_rows_of_many_labels_are_refused() -> None:
+    labels = np.digitize(Y, np.quantile(Y, [0.3, 0.6]))
+    model = OAKClassifier(max_order=1, n_restarts=1).fit(TABLE, labels)
+    with pytest.raises(OptionError, match=r"leave the rows out, or make a page of model\.estimators_"):
+        Report.from_estimator(model, TABLE, labels)
+
+
+def test_rows_say_on_which_scale_they_are() -> None:
+    X = {name: values[:2] for name, values in TABLE.items()}
+    model = OAKClassifier(max_order=1, n_restarts=1).fit(TABLE, np.median(Y) < Y)
+    assert "the logarithm of the odds" in Report.from_estimator(model, X).html()
+    changes = Report(model.explain(), rows=model.explain(X, scale="probability")).html()
+    assert "Numbers are probabilities" in changes
+    assert '<td class="number">not known' not in changes
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [(1e6 + np.linspace(0.0, 0.45, 40), 0.002), (np.arange(40.0) * 1e6, 1.0), ([0.0, 1.0, 2.0], 1.0)],
+)
+def test_sliders_of_whole_numbers_go_by_one(values: Any, step: float) -> None:
+    values = np.asarray(values)
+    codec = NumberEncoder(plain_flow(values))
+    slider = _slider(codec, codec.forward(values))
+    assert slider["step"] == step
+    assert slider["low"] == pytest.approx(values.min())
+    assert slider["high"] == pytest.approx(values.max())
+    assert slider["low"] <= slider["start"] <= slider["high"]

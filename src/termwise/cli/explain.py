@@ -18,6 +18,7 @@ def explain(model: str, top: int | None, as_json: bool) -> None:
     \b
     Example:
       termwise explain houses.termwise --top 10
+      termwise explain houses.termwise --json > terms.json
     """
     from termwise.cli.summary import chosen_text, json_text, summary, summary_text
     from termwise.io import load

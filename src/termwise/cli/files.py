@@ -50,7 +50,7 @@ def check_writable(path: str) -> None:
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     if path == "-":
-        raise OptionError("a model cannot be written to stdout; give the path of a file")
+        raise OptionError("it cannot be written to stdout; give the path of a file")
     if os.path.isdir(target):
         raise OptionError(f"{path!r} is a folder; give the path of a file in it")
     if not os.path.isdir(folder):

@@ -93,12 +93,17 @@ def fit(
       termwise fit claims.csv --target claims -o claims.termwise --likelihood poisson --exposure years
       termwise fit 'flights/*.parquet' --target delay -o flights.termwise
     """
+    import os
+
     from termwise.cli.files import check_writable, is_dataset, read_one, refuse_to_replace
+    from termwise.errors import OptionError
     from termwise.io import save
     from termwise.table import split_target
 
     ways = {"link": asked["link"], "likelihood": asked["likelihood"], "exposure": exposure}
     refuse_other_options(task, target, **ways)
+    if report is not None and os.path.realpath(report) == os.path.realpath(output):
+        raise OptionError(f"--output and --report are both {report!r}; give each a file of its own")
     for path in (output,) if report is None else (output, report):
         check_writable(path)
         refuse_to_replace(path, tables)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 
@@ -13,9 +15,16 @@ import click
     "--test", "test", metavar="TABLE", help="Rows that were not learned from: the model is checked on them."
 )
 @click.option("--target", "-t", metavar="COLUMN", help="The column of --test that was to be predicted.")
+@click.option("--exposure", metavar="COLUMN", help="The column of --test with the exposure of counts.")
 @click.option("--quiet", "-q", is_flag=True, help="Nothing on stderr.")
 def report(
-    model: str, output: str, title: str | None, test: str | None, target: str | None, quiet: bool
+    model: str,
+    output: str,
+    title: str | None,
+    test: str | None,
+    target: str | None,
+    exposure: str | None,
+    quiet: bool,
 ) -> None:
     """Write MODEL as one HTML file: its terms in words and figures, and the model itself to try.
 
@@ -30,6 +39,7 @@ def report(
     import os
 
     from termwise.cli.files import check_writable, read_one, refuse_to_replace
+    from termwise.cli.task import refuse_missing
     from termwise.errors import OptionError
     from termwise.io import load
     from termwise.report import Report
@@ -38,10 +48,16 @@ def report(
     if target is not None and test is None:
         raise OptionError("--target names a column of --test, and there is no --test; give both")
     check_writable(output)
-    refuse_to_replace(output, [model] if test is None else [model, test])
+    for path in (model,) if test is None else (model, test):
+        refuse_to_replace(output, [path])
     fitted = load(model)
     rows = None if test is None else read_one([test])
-    X, y = (rows, None) if target is None or rows is None else split_target(rows, target)
-    Report.from_estimator(fitted, X, y, title=title).write_html(output)
+    rows, y = (rows, None) if target is None or rows is None else split_target(rows, target)
+    more: dict[str, Any] = {"title": title}
+    if exposure is not None:
+        refuse_missing(exposure, () if rows is None else rows.names)
+        assert rows is not None, "a column that is there is of a table"
+        rows, more["exposure"] = split_target(rows, exposure)
+    Report.from_estimator(fitted, rows, y, **more).write_html(output)
     if not quiet:
         click.echo(f"wrote {output}, {os.path.getsize(output) / 1e6:.1f} MB", err=True)

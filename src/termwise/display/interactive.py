@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
@@ -142,6 +143,8 @@ def point_traces(
 
 def faint(colour: str) -> str:
     """A colour of six digits as the filling of a band."""
+    if not re.fullmatch("#[0-9a-fA-F]{6}", colour):
+        raise OptionError(f"the colour {colour!r} has no six digits; write it as '#0072b2'")
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.18)"
 

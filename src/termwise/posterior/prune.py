@@ -28,12 +28,14 @@ ROUNDING = 1e-12
 NEGLIGIBLE = 1e-9  # of a direction's prior variance: less than this the rows do not tell of it
 LEAST_NOISE, MOST_NOISE = 1e-8, 10.0  # where more noise is looked for, in prior variances
 PRECISION = 0.02  # of its logarithm
+COMPARED = 1000  # rows on which what is missed is measured
 
 
 def with_terms(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
     """The posterior of the constant and these terms, as if there had never been others.
 
-    The noise that makes up for the others is where the evidence is highest.
+    The noise that makes up for the others is where the evidence of the centres is highest. A prediction has
+    it on top; if rows are kept beside the centres, what these miss.
     """
     Z, kept = posterior.centres, replace(posterior, terms=((), *terms))
     whole = posterior.prior(Z, Z)
@@ -48,7 +50,10 @@ def with_terms(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
     upper = removal.factor()
     taken: Array = solve_triangular(upper, root.T, trans="T").T
     alpha = alpha + taken @ solve_triangular(upper, removal.linear, trans="T")
-    return replace(kept, alpha=alpha, root=taken, noise=posterior.noise + variance)
+    pruned = replace(kept, alpha=alpha, root=taken)
+    # Centres that were chosen lie farther out than rows do; where rows are known, these say what is missed.
+    missed = variance if posterior.seen is None else _missed(posterior, pruned)
+    return replace(pruned, noise=posterior.noise + missed)
 
 
 def least_missed(posterior: Posterior, terms: Sequence[Subset], count: int) -> tuple[Subset, ...]:
@@ -112,6 +117,13 @@ def _most_likely(removal: _Removal, noise: _Removal, scale: float) -> float:
     bounds = np.log([LEAST_NOISE * scale, MOST_NOISE * scale])
     found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": PRECISION})
     return float(np.exp(found.x))
+
+
+def _missed(whole: Posterior, pruned: Posterior) -> float:
+    """The mean over rows of (f - f_pruned)^2, as far as it is known."""
+    X = whole.rows[:: -(-len(whole.rows) // COMPARED)]
+    of_mean = float(np.mean((whole.mean(X) - pruned.mean(X)) ** 2))
+    return of_mean + max(float(np.mean(whole.variance(X) - pruned.variance(X))), 0.0)
 
 
 def _removals(posterior: Posterior, terms: Sequence[Subset]) -> dict[Subset, _Removal]:

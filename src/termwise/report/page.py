@@ -39,6 +39,13 @@ SCALES = {
     "probit": "Terms add up to the probit of the probability.",
 }
 
+ROW_SCALES = {
+    "target": "in the units of the target",
+    "latent": "on the scale on which terms add up, for labels the logarithm of the odds or the probit",
+    "logarithm": "logarithms of the rate",
+    "probability": "probabilities, and changes of them by each term alone",
+}
+
 
 def page(
     explanations: Sequence[Explanation], title: str | None, rows: LocalExplanation | None, judged: Judged
@@ -282,15 +289,19 @@ def _rows(rows: LocalExplanation) -> Markup:
     parts = []
     for i in range(min(len(rows.predictions), MOST_ROWS)):
         order = np.argsort(-np.abs(rows.contributions[i]), kind="stable")[:MOST_OF_A_ROW]
-        std = rows.contributions[i] * np.nan if rows.std is None else rows.std[i]
         lines = [
-            (rows.terms[k], number(float(rows.contributions[i, k])), f"± {number(2.0 * float(std[k]))}")
+            (
+                rows.terms[k],
+                number(float(rows.contributions[i, k])),
+                f"{number(float(rows.low[i, k]))} to {number(float(rows.high[i, k]))}",
+            )
             for k in order
         ]
         name = f"Row {i + 1}: {number(float(rows.predictions[i]))}"
-        terms = table(name, ("term", "adds", "two standard deviations"), lines)
+        terms = table(name, ("term", "adds", "two standard deviations to either side"), lines)
         parts.append(element("details", element("summary", name), terms, open=i == 0))
-    constant = f"Without any term the prediction is {number(rows.constant)}; the leading terms of each row:"
+    what = ROW_SCALES.get(rows.scale, rows.scale)
+    constant = f"Numbers are {what}. Without any term a row has {number(rows.constant)}; its leading terms:"
     return joined(element("p", constant, class_="quiet"), parts)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from termwise.errors import OptionError
 from termwise.explain.checks import Checks
 from termwise.explain.concurvity import LEAST_SHARE, Concurvity
@@ -20,6 +22,7 @@ from termwise.report.checks import Judged
 from termwise.report.page import page
 from termwise.table import Table
 
+MOST_TERMS = 5000  # with more of them single rows are not taken apart
 FRAME = "width:100%;height:48rem;border:0"
 
 
@@ -49,25 +52,39 @@ class Report:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any = None, y: Any = None, *, title: str | None = None, n_rows: int = 3
+        cls,
+        model: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        title: str | None = None,
+        n_rows: int = 3,
+        exposure: Any = None,
     ) -> Self:
-        """The page of a fitted model; with rows X some are looked at, and with y the model is checked."""
+        """The page of a fitted model; with rows X some are looked at, and with y the model is checked.
+
+        exposure is that of the counts y, if they have one.
+        """
         parts = getattr(model, "estimators_", [model])
         explanations = [part.explain(n_terms=0) for part in parts]
-        if X is None or len(parts) > 1:
+        if X is None:
             return cls(explanations, title=title)
-        rows = model.explain(first_rows(X, n_rows))
-        if y is None:
-            return cls(explanations, title=title, rows=rows)
-        told = sum(explanations[0].sobol["share"] >= LEAST_SHARE)
-        return cls(
-            explanations,
-            title=title,
-            rows=rows,
-            checks=model.check(X, y),
-            scores=model.cumulative_score(X, y),
-            concurvity=model.concurvity(X) if len(y) > told else None,  # fewer rows would tell nothing
+        if len(parts) > 1:
+            raise OptionError(
+                f"each of the {len(parts)} labels has terms of its own, and a page of them has no room for rows "
+                "and checks; leave the rows out, or make a page of model.estimators_[k]"
+            )
+        told: dict[str, Any] = (
+            {} if explanations[0].sobol.size > MOST_TERMS else {"rows": model.explain(first_rows(X, n_rows))}
         )
+        if y is not None:
+            more = {} if exposure is None else {"exposure": exposure}
+            told |= {"checks": model.check(X, y, **more), "scores": model.cumulative_score(X, y, **more)}
+            if len(y) > np.sum(
+                explanations[0].sobol["share"] >= LEAST_SHARE
+            ):  # fewer rows tell nothing of it
+                told["concurvity"] = model.concurvity(X)
+        return cls(explanations, title=title, **told)
 
     def html(self) -> str:
         """The page as text."""

@@ -99,6 +99,7 @@ def _column(
             "type": "level",
             "levels": [level_text(level) for level in codec.levels],
             "start": int(np.argmax(counts)),
+            "unseen": codec.unknown != "error",
             "table": numbers.add(component.table),
             "codes": numbers.add(codes),
         }
@@ -123,9 +124,10 @@ def _slider(codec: NumberEncoder, rows: Array) -> dict[str, Any]:
     values = codec.inverse(rows[~np.isnan(rows)])
     low, high = float(np.min(values)), float(np.max(values))
     middle = float(np.quantile(values, 0.5, method="nearest"))
-    whole = bool(np.all(np.abs(values - np.round(values)) < 1e-6 * np.maximum(1.0, np.abs(values))))
+    # Numbers come back from their encoding with a little rounding.
+    whole = bool(np.all(np.abs(values - np.round(values)) < 1e-9 * np.maximum(1.0, np.abs(values))))
     step = 1.0 if whole and high - low >= 1.0 else _round_step((high - low) / SLIDER_STEPS)
-    if whole:
+    if step == 1.0 and whole:
         low, high, middle = round(low), round(high), round(middle)
     start = float(np.clip(round(middle / step) * step, low, high))
     return {"low": low, "high": high, "start": float(f"{start:.12g}"), "step": step}

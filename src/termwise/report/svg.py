@@ -147,7 +147,8 @@ def _points(effect: Effect) -> Markup:
     if effect.missing_low is not None and effect.missing_high is not None and effect.missing_mean is not None:
         x, band = float(frame.px(len(shown))), (effect.missing_low, effect.missing_mean, effect.missing_high)
         parts.append(_whisker(frame, x, band, "whisker other"))
-        parts.append(_label(x, HEIGHT - BOTTOM + 14, "(other)", "middle"))
+        text = f"missing ({effect.n_missing})" if effect.n_missing else "(other)"
+        parts.append(_label(x, HEIGHT - BOTTOM + 14, text, "middle"))
     more = len(effect.axes[0]) - len(shown)
     name = effect.features[0] + (f" (and {more} more levels)" if more else "")
     return joined(frame.y_axis(), parts, _name(name))

@@ -13,6 +13,7 @@ const Termwise = (() => {
     matern52: (r) => (1 + Math.sqrt(5) * r + (5 / 3) * r * r) * Math.exp(-Math.sqrt(5) * r),
   };
   const BAND = 2; // standard deviations on either side
+  const FAR = 1e100; // beyond it every kernel is zero, and its square is still a number
 
   function decode(text) {
     const letters = atob(text);
@@ -36,7 +37,7 @@ const Termwise = (() => {
         z = value;
         slope *= derivative;
       }
-      return z + slope * (s - inside);
+      return Math.min(Math.max(z + slope * (s - inside), -FAR), FAR);
     };
   }
 

@@ -52,10 +52,8 @@
     });
     const gone = make("input", { type: "checkbox", "aria-label": `${column.name} is missing` });
     const set = (value, from) => {
-      if (value !== null) {
-        if (from !== typed) typed.value = value;
-        if (from !== slider) slider.value = value;
-      }
+      if (from !== typed) typed.value = Number.isNaN(value) ? "" : value;
+      if (from !== slider && !Number.isNaN(value)) slider.value = value;
       slider.disabled = typed.disabled = gone.checked;
       row[d] = gone.checked || Number.isNaN(value) ? null : value;
       answer();
@@ -72,7 +70,8 @@
   function levelControl(column, d, id, label) {
     const choice = make("select", { id });
     column.levels.forEach((level, code) => choice.append(make("option", { value: code }, level === "" ? "(empty)" : level)));
-    choice.append(make("option", { value: MISSING }, "(missing)"), make("option", { value: UNSEEN }, "(another level)"));
+    choice.append(make("option", { value: MISSING }, "(missing)"));
+    if (column.unseen) choice.append(make("option", { value: UNSEEN }, "(another level)"));
     choice.value = String(column.start);
     choice.addEventListener("change", () => {
       row[d] = choice.value === MISSING || choice.value === UNSEEN ? null : Number(choice.value);
@@ -147,7 +146,10 @@
     const terms = model.contributions();
     const order = terms.map((_, i) => i).sort((a, b) => Math.abs(terms[b]) - Math.abs(terms[a]));
     const leading = order.slice(0, SHOWN);
-    const rest = order.slice(SHOWN).reduce((sum, i) => sum + terms[i], 0);
+    // what is left to the whole, also of terms too many to be listed
+    const { shift, scale } = model.model.scale;
+    const whole = shift + scale * model.latent().mean;
+    const rest = whole - model.constant() - leading.reduce((sum, i) => sum + terms[i], 0);
     const steps = [];
     let total = model.constant();
     const ends = [total];
@@ -160,7 +162,7 @@
       reach.push(total - band, total, total + band);
     }
     if (order.length > SHOWN) {
-      steps.push([`${order.length - SHOWN} other terms`, total, total + rest, 0]);
+      steps.push(["other terms", total, total + rest, 0]);
       total += rest;
       reach.push(total);
     }
