@@ -178,9 +178,23 @@ def test_a_slider_and_a_choice_change_the_prediction(model: Any, show: Any, tmp_
     row = {"age": [np.nan], "income": [2500.5], "city": [None], "children": [3.0], "smoker": [None]}
     mean, std = model.predict(row, return_std=True)
     assert number(page.locator(".value").inner_text()) == pytest.approx(mean[0], rel=1e-3)
-    low, high = re.findall(r"[−\d.,]+\d", page.locator(".answer .quiet").first.inner_text())[-2:]
+    low, high = re.findall(r"[−\d.,]+\d", page.locator(".answer .quiet").first.inner_text())[:2]
     assert number(low) == pytest.approx(mean[0] - 2 * std[0], rel=1e-3)
     assert number(high) == pytest.approx(mean[0] + 2 * std[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("model", ["numbers"], indirect=True)
+def test_what_was_never_seen_is_said(model: Any, show: Any, tmp_path: Path) -> None:
+    model.explain().report(tmp_path / "page.html")
+    page = show(tmp_path / "page.html").page
+    typed = page.get_by_label("income, as a number")
+    for text, note in (
+        ("1e9", "outside of the rows seen"),
+        ("", "no number: taken as missing"),
+        ("2000", ""),
+    ):
+        typed.fill(text)
+        assert page.locator(".control", has=typed).locator(".note").inner_text() == note
 
 
 def number(text: str) -> float:

@@ -54,6 +54,18 @@ def test_rows_of_a_table_are_looked_at(folder: Path, tmp_path: Path) -> None:
     assert "rows inside" in page.read_text(encoding="utf-8")
 
 
+def test_rows_may_come_from_parquet(folder: Path, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_csv(folder / "table.csv")
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=15)
+    page = tmp_path / "page.html"
+    made = run("report", folder / "m.termwise", "-o", page, "--test", tmp_path / "t.parquet", "-t", "price")
+    assert made.exit_code == 0, made.output
+    text = page.read_text(encoding="utf-8")
+    assert "Row 3" in text
+    assert f'<th scope="row">rows</th><td class="number">{ROWS}</td>' in text
+
+
 def test_counts_are_checked_with_their_exposure(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x, years = rng.normal(size=60), rng.uniform(1.0, 30.0, 60)

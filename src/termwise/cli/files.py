@@ -45,6 +45,19 @@ def read_one(paths: Sequence[str]) -> Table:
     return read_csv(paths[0])
 
 
+def read_whole(path: str) -> Table:
+    """A table from a CSV file or from Parquet, all of it in memory."""
+    if not is_dataset([path]):
+        return read_one([path])
+    import numpy as np
+
+    from termwise.table import Table, open_dataset
+
+    pieces = [chunk.read(chunk.names) for chunk in open_dataset(path)]
+    columns = zip(*(piece.columns for piece in pieces), strict=True)
+    return Table(pieces[0].names, tuple(np.concatenate(parts) for parts in columns))
+
+
 def check_writable(path: str) -> None:
     """Refuse a path that cannot be written now, and not after a long fit."""
     target = os.path.realpath(path)

@@ -38,7 +38,7 @@ def report(
     """
     import os
 
-    from termwise.cli.files import check_writable, read_one, refuse_to_replace
+    from termwise.cli.files import check_writable, read_whole, refuse_to_replace
     from termwise.cli.task import refuse_missing
     from termwise.errors import OptionError
     from termwise.io import load
@@ -51,7 +51,7 @@ def report(
     for path in (model,) if test is None else (model, test):
         refuse_to_replace(output, [path])
     fitted = load(model)
-    rows = None if test is None else read_one([test])
+    rows = None if test is None else read_whole(test)
     rows, y = (rows, None) if target is None or rows is None else split_target(rows, target)
     more: dict[str, Any] = {"title": title}
     if exposure is not None:

@@ -32,7 +32,7 @@ def checks_section(judged: Judged, columns: Sequence[ColumnCheck]) -> Markup:
     """What was checked on new rows, if there were any, and the columns."""
     parts = []
     if judged.checks is not None:
-        parts.append(_on_new_rows(judged.checks))
+        parts.append(_on_new_rows(judged.checks, judged.scores))
     if judged.scores is not None:
         parts.append(_by_terms(judged.scores))
     if judged.concurvity is not None:
@@ -41,10 +41,13 @@ def checks_section(judged: Judged, columns: Sequence[ColumnCheck]) -> Markup:
     return joined(parts, encoded)
 
 
-def _on_new_rows(checks: Checks) -> Markup:
+def _on_new_rows(checks: Checks, scores: CumulativeScore | None) -> Markup:
     residuals = checks.residuals
-    facts = [
-        ("rows", f"{checks.n_rows:,}"),
+    facts = [("rows", f"{checks.n_rows:,}")]
+    if scores is not None:
+        facts.append((scores.score, number(scores.whole)))
+        facts.append((f"{scores.score} if all rows had the same prediction", number(float(scores.scores[0]))))
+    facts += [
         ("mean of the residuals", number(residuals.mean)),
         ("their standard deviation", number(residuals.sd)),
         ("their skewness", number(residuals.skewness)),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from termwise.__about__ import __version__
-from termwise.display.style import share_text
+from termwise.display.style import percent, share_text
 from termwise.explain.checks import column_checks
 from termwise.explain.effects import MOST_FEATURES, Effect, effect
 from termwise.explain.explanation import Explanation, LocalExplanation
@@ -179,7 +179,7 @@ def _ranked(explanation: Explanation, model: Runnable) -> Markup:
     leading, rest = ranked[:count], ranked[count : count + MOST_LISTED]
     left = float(np.sum(ranked["share"][count:]))
     orders = ", ".join(
-        f"{100 * float(share):.3g} % of order {order}"
+        f"{percent(float(share))} % of order {order}"
         for order, share in enumerate(explanation.order_shares, start=1)
     )
 
@@ -187,7 +187,7 @@ def _ranked(explanation: Explanation, model: Runnable) -> Markup:
         body = element("tbody", [_ranked_row(row) for row in rows])
         return scrolling(name, element("table", element("thead", head), body))
 
-    more = f"{len(ranked) - count} smaller terms, with {100 * left:.2g} % together"
+    more = f"{len(ranked) - count} smaller, with {percent(left)} % together"
     if len(rest) < len(ranked) - count:
         more += f" (the first {len(rest)} are listed)"
     return joined(
@@ -233,9 +233,13 @@ def _figures(explanation: Explanation, model: Runnable) -> Markup:
     figures = [_figure(e, row, limit) for e, (_, row) in zip(effects, drawn, strict=True)]
     words = (
         f"Lines and points are the {model.quantity} {model.target}; bands are two standard deviations wide "
-        "on either side. Grey bars show where the rows are. Colours of surfaces go from blue "
-        f"({number(-limit)}) to red ({number(limit)}), pale where not even the sign is known."
+        "on either side. Grey bars show where the rows are."
     )
+    if coloured:
+        words += (
+            f" Colours go from blue ({number(-limit)}) to red ({number(limit)}), pale where not even the sign "
+            "is known."
+        )
     return joined(element("p", words, class_="quiet"), element("div", figures, class_="figures"))
 
 
@@ -248,8 +252,10 @@ def _figure(found: Effect, row: Any, limit: float) -> Markup:
     slices = []
     for k, value in enumerate(third):
         at = level_text(value) if third.dtype == object else number(float(value))
-        slices.append(joined(element("p", f"{found.features[2]}: {at}"), drawing(_slice(found, k), limit)))
-    return element("figure", caption, slices)
+        slices.append(
+            element("div", element("p", f"{found.features[2]}: {at}"), drawing(_slice(found, k), limit))
+        )
+    return element("figure", caption, element("div", slices, class_="slices"), class_="wide")
 
 
 def _slice(found: Effect, k: int) -> Effect:

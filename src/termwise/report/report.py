@@ -72,7 +72,7 @@ class Report:
         if len(parts) > 1:
             raise OptionError(
                 f"each of the {len(parts)} labels has terms of its own, and a page of them has no room for "
-                "rows and checks; leave the rows out, or make a page of model.estimators_[k]"
+                "rows and checks; leave the rows out, or in Python make a page of model.estimators_[k]"
             )
         told: dict[str, Any] = (
             {} if explanations[0].sobol.size > MOST_TERMS else {"rows": model.explain(first_rows(X, n_rows))}

@@ -127,10 +127,15 @@ def _slider(codec: NumberEncoder, rows: Array) -> dict[str, Any]:
     # Numbers come back from their encoding with a little rounding.
     whole = bool(np.all(np.abs(values - np.round(values)) < 1e-9 * np.maximum(1.0, np.abs(values))))
     step = 1.0 if whole and high - low >= 1.0 else _round_step((high - low) / SLIDER_STEPS)
-    if step == 1.0 and whole:
-        low, high, middle = round(low), round(high), round(middle)
-    start = float(np.clip(round(middle / step) * step, low, high))
-    return {"low": low, "high": high, "start": float(f"{start:.12g}"), "step": step}
+    ends = (low, high)  # of what was seen
+    # On multiples of the step, so that every place of the slider is a round number.
+    low, middle, high = (
+        np.floor(low / step) * step,
+        np.round(middle / step) * step,
+        np.ceil(high / step) * step,
+    )
+    low, middle, high = (float(f"{value:.12g}") for value in (low, middle, high))
+    return {"low": low, "high": high, "start": min(max(middle, low), high), "step": step, "seen": ends}
 
 
 def _round_step(step: float) -> float:

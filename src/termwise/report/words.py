@@ -31,34 +31,33 @@ def number(value: float) -> str:
 
 
 def summary(explanation: Explanation, target: str) -> list[str]:
-    """Which terms matter, how much they tell, and how sure that is."""
+    """How much the terms tell, which matter most, and whether they act together."""
     table = explanation.sobol
     if not len(table):
         return [f"No feature tells anything about {target}: every row has the same prediction."]
     shares = np.cumsum(table["share"])
     count = int(np.searchsorted(shares, min(MOST, float(shares[-1])) - 1e-9)) + 1
-    explained, first = explanation.explained, table[0]
+    first = table[0]
+    have = "1 term has" if count == 1 else f"{count} terms have"
+    where = _where(explanation)
     words = [
-        f"{_terms(count)} {percent(float(shares[count - 1]))} % of the variation that the model sees; "
-        f"{first['term']} matters most ({percent(float(first['share']))} %)."
+        f"The model explains {percent(explanation.explained)} % of the variation of {target}{where}; {have} "
+        f"{percent(float(shares[count - 1]))} % of that, and {first['term']} matters most "
+        f"({percent(float(first['share']))} %)."
     ]
-    if np.isfinite(explained):
-        words.append(
-            f"The model explains {percent(explained)} % of the variation of {target}; the rest is noise to "
-            "it."
-        )
     orders = explanation.order_shares
     if len(orders) > 1:
-        together = float(np.sum(orders[1:]))
         words.append(
-            f"Single features have {percent(float(orders[0]))} % of it, features acting together "
-            f"{percent(together)} %."
+            f"Of what is explained, single features have {percent(float(orders[0]))} %, features acting "
+            f"together {percent(float(np.sum(orders[1:])))} %."
         )
     return words
 
 
-def _terms(count: int) -> str:
-    return "1 term explains" if count == 1 else f"{count} terms explain"
+def _where(explanation: Explanation) -> str:
+    """Terms whose cells are missing explain nothing of a row."""
+    missing = explanation.runs is not None and bool(np.any(np.isnan(explanation.runs.posterior.rows)))
+    return " in rows that lack no value" if missing else ""
 
 
 def description(effect: Effect) -> str:

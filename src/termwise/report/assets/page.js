@@ -26,7 +26,7 @@
       size !== 0 && (size >= 1e7 || size < 1e-4)
         ? value.toExponential(3)
         : value.toLocaleString("en", { maximumSignificantDigits: 4 });
-    return text.replace("-", "−");
+    return text.replaceAll("-", "−");
   }
 
   const percent = (p) => `${(100 * p).toLocaleString("en", { maximumSignificantDigits: 3 })} %`;
@@ -51,11 +51,15 @@
       type: "number", step: "any", value: column.start, "aria-label": `${column.name}, as a number`,
     });
     const gone = make("input", { type: "checkbox", "aria-label": `${column.name} is missing` });
+    const note = make("span", { class: "note" });
+    const room = 1e-9 * (column.seen[1] - column.seen[0]);
     const set = (value, from) => {
       if (from !== typed) typed.value = Number.isNaN(value) ? "" : value;
       if (from !== slider && !Number.isNaN(value)) slider.value = value;
       slider.disabled = typed.disabled = gone.checked;
       row[d] = gone.checked || Number.isNaN(value) ? null : value;
+      const outside = row[d] < column.seen[0] - room || row[d] > column.seen[1] + room;
+      note.textContent = gone.checked ? "" : row[d] === null ? "no number: taken as missing" : outside ? "outside of the rows seen" : "";
       answer();
     };
     slider.addEventListener("input", () => set(slider.valueAsNumber, slider));
@@ -63,7 +67,7 @@
     gone.addEventListener("change", () => set(typed.valueAsNumber, gone));
     return make(
       "div", { class: "control" }, label, make("div", { class: "set" }, slider, typed),
-      make("label", { class: "gone" }, gone, " missing"),
+      make("label", { class: "gone" }, gone, " missing"), note,
     );
   }
 
@@ -116,9 +120,9 @@
     const [one] = found;
     const write = kind === "normal" || kind === "poisson" ? written : percent;
     const what = kind === "normal" || kind === "poisson" ? "" : `probability of ${models[0].model.label}: `;
-    value.textContent = what + write(one.value);
-    const about = { normal: "95 of 100 such rows lie between", poisson: "the rate lies between" }[kind] ?? "it lies between";
-    interval.textContent = `${about} ${write(one.low)} and ${write(one.high)}`;
+    value.textContent = (kind === "poisson" ? "a count of " : what) + write(one.value);
+    const about = { normal: "a new row is between", poisson: "the rate is between" }[kind] ?? "the probability is between";
+    interval.textContent = `${about} ${write(one.low)} and ${write(one.high)} (two standard deviations to either side)`;
   }
 
   function bar(from, to, low, high, kind, band) {
