@@ -237,8 +237,8 @@ def _figures(explanation: Explanation, model: Runnable) -> Markup:
     )
     if coloured:
         words += (
-            f" Colours go from blue ({number(-limit)}) to red ({number(limit)}), pale where not even the sign "
-            "is known."
+            f" Colours go from blue ({number(-limit)}) to red ({number(limit)}), pale where not even the "
+            "sign is known."
         )
     return joined(element("p", words, class_="quiet"), element("div", figures, class_="figures"))
 
