@@ -49,13 +49,9 @@ def read_whole(path: str) -> Table:
     """A table from a CSV file or from Parquet, all of it in memory."""
     if not is_dataset([path]):
         return read_one([path])
-    import numpy as np
+    from termwise.table import open_dataset, stacked
 
-    from termwise.table import Table, open_dataset
-
-    pieces = [chunk.read(chunk.names) for chunk in open_dataset(path)]
-    columns = zip(*(piece.columns for piece in pieces), strict=True)
-    return Table(pieces[0].names, tuple(np.concatenate(parts) for parts in columns))
+    return stacked([chunk.read(chunk.names) for chunk in open_dataset(path)])
 
 
 def check_writable(path: str) -> None:

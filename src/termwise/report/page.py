@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from termwise.__about__ import __version__
+from termwise.display.parts import has_levels
 from termwise.display.style import percent, share_text
 from termwise.explain.checks import column_checks
 from termwise.explain.effects import MOST_FEATURES, Effect, effect
@@ -251,7 +252,7 @@ def _figure(found: Effect, row: Any, limit: float) -> Markup:
     third = found.axes[2]
     slices = []
     for k, value in enumerate(third):
-        at = level_text(value) if third.dtype == object else number(float(value))
+        at = level_text(value) if has_levels(third) else number(float(value))
         slices.append(
             element("div", element("p", f"{found.features[2]}: {at}"), drawing(_slice(found, k), limit))
         )
@@ -277,7 +278,7 @@ def _numbers(found: Effect) -> Markup | None:
     if found.term.order != 1:
         return None
     axis, parts = found.axes[0], (found.mean, found.low, found.high)
-    levels = axis.dtype == object
+    levels = has_levels(axis)
     places = range(len(axis)) if levels else np.linspace(0, len(axis) - 1, NUMBERS_OF_A_CURVE).astype(int)
     rows = [
         (

@@ -132,7 +132,7 @@ class Report:
 def first_rows(X: Any, count: int) -> Any:
     """The first rows of a table of any kind."""
     if isinstance(X, Table):
-        return Table(X.names, tuple(column[:count] for column in X.columns))
+        return X.rows(np.arange(min(count, X.n_rows)))
     if isinstance(X, dict):
         return {name: values[:count] for name, values in X.items()}
     return X[:count]

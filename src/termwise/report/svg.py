@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from termwise.display.parts import has_levels, most_frequent
 from termwise.explain.effects import Effect
 from termwise.measures.base import Array
 from termwise.report.markup import Markup, element, joined
@@ -61,7 +62,7 @@ class Frame:
 
 def drawing(effect: Effect, limit: float) -> Markup:
     """The effect as one <svg>, with its sentence for who cannot see it; colours are full at `limit`."""
-    levels = tuple(axis.dtype == object for axis in effect.axes)
+    levels = tuple(has_levels(axis) for axis in effect.axes)
     if levels == (False,):
         inside = _curve(effect)
     elif levels == (True,):
@@ -135,7 +136,7 @@ def _whisker(frame: Frame, x: float, band: tuple[float, float, float], kind: str
 
 def _points(effect: Effect) -> Markup:
     """A point for each level, and one for what is missing or was never seen."""
-    shown = _shown(effect.axes[0], effect.rows[0], MOST_LEVELS)
+    shown = most_frequent(effect.axes[0], effect.rows[0], MOST_LEVELS)
     other = effect.missing_mean is not None
     frame = Frame((-0.6, len(shown) + other - 0.4), _reach(effect))
     parts: list[Markup] = []
@@ -157,7 +158,7 @@ def _points(effect: Effect) -> Markup:
 def _lines(effect: Effect, level: int) -> Markup:
     x = effect.axes[1 - level]
     low, mean, high = (np.moveaxis(part, level, 0) for part in (effect.low, effect.mean, effect.high))
-    shown = _shown(effect.axes[level], effect.rows[level], MOST_LINES)
+    shown = most_frequent(effect.axes[level], effect.rows[level], MOST_LINES)
     frame = Frame((float(x[0]), float(x[-1])), _reach(effect), FOOT)
     parts: list[Markup] = []
     for place, i in enumerate(shown):
@@ -177,7 +178,7 @@ def _lines(effect: Effect, level: int) -> Markup:
 
 def is_surface(effect: Effect) -> bool:
     """Whether the effect is drawn as colours."""
-    return len(effect.axes) > 1 and len({axis.dtype == object for axis in effect.axes[:2]}) == 1
+    return len(effect.axes) > 1 and len({has_levels(axis) for axis in effect.axes[:2]}) == 1
 
 
 def _surface(effect: Effect, limit: float, levels: bool) -> Markup:
@@ -245,14 +246,14 @@ def _histogram(frame: Frame, values: np.ndarray) -> Markup:
 
 def _reach(effect: Effect) -> tuple[float, float]:
     low, high = min(float(np.min(effect.low)), 0.0), max(float(np.max(effect.high)), 0.0)
-    of_levels = effect.axes[0].dtype == object
+    of_levels = has_levels(effect.axes[0])
     if (of_levels or _lacks(effect)) and effect.missing_low is not None and effect.missing_high is not None:
         low, high = min(low, effect.missing_low), max(high, effect.missing_high)
     return low, high
 
 
 def _ends(axis: np.ndarray) -> tuple[float, float]:
-    if axis.dtype == object:
+    if has_levels(axis):
         return -0.5, len(axis) - 0.5
     return float(axis[0]), float(axis[-1])
 
@@ -260,12 +261,6 @@ def _ends(axis: np.ndarray) -> tuple[float, float]:
 def _wider(ends: tuple[float, float]) -> tuple[float, float]:
     low, high = ends
     return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _shown(levels: np.ndarray, rows: np.ndarray, most: int) -> list[int]:
-    """The most frequent levels, in their order."""
-    counts = [int(np.sum(rows == level)) for level in levels]
-    return sorted(int(i) for i in np.argsort(np.negative(counts), kind="stable")[:most])
 
 
 def _short(level: Any, count: int) -> str:
