@@ -1,0 +1,121 @@
+"""Cells: what one model did on one split of one set, and the file that keeps them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Key(NamedTuple):
+    """Where a cell stands in its table."""
+
+    dataset: str
+    split: int
+    model: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The scores of one fit, on its test rows; None where a score is not for this task or model."""
+
+    dataset: str
+    split: int
+    model: str
+    train_rows: int | None = None
+    test_rows: int | None = None
+    features: int | None = None
+    rmse: float | None = None  # in standard deviations of the training target
+    accuracy: float | None = None
+    auc: float | None = None
+    log_density: float | None = None  # mean over rows; of labels the log likelihood
+    coverage: float | None = None  # of the 90 % interval
+    terms: int | None = None  # that reach 99 % of the score of all
+    ten_terms: float | None = None  # the score of ten terms, over that of all
+    first_order: float | None = None  # the share of single features
+    fit_seconds: float | None = None
+    predict_seconds: float | None = None
+    peak_megabytes: float | None = None
+    threads: int | None = None
+    version: str = ""  # of the library
+    error: str = ""  # one line; empty if the fit succeeded
+
+    @property
+    def key(self) -> Key:
+        """Where it stands."""
+        return Key(self.dataset, self.split, self.model)
+
+
+COLUMNS = tuple(field.name for field in fields(Cell))
+TEXTS = ("dataset", "model", "version", "error")
+WHOLE = ("split", "train_rows", "test_rows", "features", "terms", "threads")
+
+
+def read_cells(path: Path) -> list[Cell]:
+    """The cells of a file, each the last of its key; none if there is no file.
+
+    A line that was cut short when its run was killed counts as not written.
+    """
+    return list({cell.key: cell for cell in _lines(path)}.values())
+
+
+def append_cell(path: Path, cell: Cell) -> None:
+    """Write one more cell to the end of a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _mend_end(path)
+    new = not path.exists() or path.stat().st_size == 0
+    with open(path, "a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow(_texts(cell))
+
+
+def write_cells(path: Path, cells: Iterable[Cell]) -> None:
+    """Write a whole file, sorted, so that two runs with the same cells give the same file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    with open(part, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(_texts(cell) for cell in sorted(cells, key=lambda cell: cell.key))
+    part.replace(path)
+
+
+def _lines(path: Path) -> Iterator[Cell]:
+    if not path.exists():
+        return
+    with open(path, encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if None in row.values() or None in row:
+                continue
+            yield Cell(**{name: _value(name, text) for name, text in row.items()})
+
+
+def _mend_end(path: Path) -> None:
+    """Take away a last line without an end: its run was killed while it wrote."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    if content and not content.endswith(b"\n"):
+        path.write_bytes(content[: content.rfind(b"\n") + 1])
+
+
+def _value(name: str, text: str) -> Any:
+    if name in TEXTS:
+        return text
+    if text == "":
+        return None
+    return int(text) if name in WHOLE else float(text)
+
+
+def _texts(cell: Cell) -> dict[str, str]:
+    return {name: _text(value) for name, value in asdict(cell).items()}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())

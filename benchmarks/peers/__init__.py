@@ -1,0 +1,1 @@
+"""Other libraries, each behind the same two methods."""
