@@ -19,6 +19,10 @@ class NoDataError(FileNotFoundError):
     """The benchmark sets are not where they are looked for."""
 
 
+class SetError(ValueError):
+    """A set is not what its manifest says."""
+
+
 @dataclass(frozen=True, eq=False)
 class Split:
     """Training and test rows; the target has mean 0 and variance 1 on the training rows."""
@@ -58,32 +62,71 @@ def folder() -> Path:
 
 def load(name: str, split: int = 0, where: Path | None = None, *, masks: str | None = None) -> Split:
     """One split of a set: by the test masks of its name, or of another; shuffled if it has none."""
-    where = where or folder()
     whole = read(name, where)
-    path = where / "splits" / f"{masks or name}.csv.gz"
-    if masks or path.exists():
-        test = _columns(path)[f"split{split}"] == 1.0
-        return whole.parted(np.flatnonzero(~test), np.flatnonzero(test))
+    if masks and not mask_path(masks, where).exists():
+        raise NoDataError(f"no test masks {masks!r}; they should be in splits/{masks}.csv.gz")
+    return whole.parted(*split_rows(masks or name, split, whole.y.size, where))
+
+
+def mask_path(name: str, where: Path | None = None) -> Path:
+    """Where the test masks of a set are, if it has any."""
+    return (where or folder()) / "splits" / f"{name}.csv.gz"
+
+
+def split_rows(
+    name: str, split: int, count: int, where: Path | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The training and the test rows of a split: by the masks of that name; shuffled if there are none."""
+    path = mask_path(name, where)
+    if path.exists():
+        test = read_columns(path)[f"split{split}"] == 1.0
+        if test.size != count:
+            raise SetError(f"{name} has {count} rows and its test masks {test.size}")
+        return np.flatnonzero(~test), np.flatnonzero(test)
     # As bayesian_benchmarks draws its splits.
-    order = np.random.RandomState(split).permutation(whole.y.size)
-    count = int(TRAINED * order.size)
-    return whole.parted(order[:count], order[count:])
+    order = np.random.RandomState(split).permutation(count)
+    trained = int(TRAINED * count)
+    return order[:trained], order[trained:]
 
 
 def read(name: str, where: Path | None = None) -> Whole:
-    """A whole set."""
+    """A whole set, which must be as the manifest says."""
     where = where or folder()
-    columns = _columns(where / f"{name}.csv.gz")
-    y = columns.popitem()[1]  # the target is the last column
-    return Whole(columns, y, _categorical(where, name))
+    path = where / f"{name}.csv.gz"
+    if not path.exists():
+        raise NoDataError(f"no set {name!r} at {where}; it should be in {path.name}")
+    columns = read_columns(path)
+    row = manifest(name, where)
+    target, y = columns.popitem()  # the target is the last column
+    _check(name, row, columns, target, y.size)
+    return Whole(columns, y, [column for column in row["categorical_columns"].split(";") if column])
 
 
-def _columns(path: Path) -> dict[str, np.ndarray]:
+def manifest(name: str, where: Path | None = None) -> dict[str, str]:
+    """What the manifest says of a set."""
+    path = (where or folder()) / "MANIFEST.csv"
+    if not path.exists():
+        raise NoDataError(f"no manifest at {path}; the folder should hold one")
+    with open(path, encoding="utf-8", newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["name"] == name]
+    if not found:
+        raise SetError(f"{name} is not in the manifest {path}")
+    return found[0]
+
+
+def _check(name: str, row: dict[str, str], columns: dict[str, np.ndarray], target: str, count: int) -> None:
+    """Refuse a set whose size or columns are not those of the manifest."""
+    seen = {"n": str(count), "d": str(len(columns)), "target": target}
+    words = {"n": "rows", "d": "inputs", "target": "target"}
+    for field, value in seen.items():
+        if row.get(field) and row[field] != value:
+            raise SetError(f"{name}: {words[field]} {value}, but the manifest says {row[field]}")
+    missing = [column for column in row["categorical_columns"].split(";") if column and column not in columns]
+    if missing:
+        raise SetError(f"{name} has no column {missing[0]!r}, which the manifest calls categorical")
+
+
+def read_columns(path: Path) -> dict[str, np.ndarray]:
+    """The columns of a CSV file by name."""
     table = read_csv(path)
     return dict(zip(table.names, (np.asarray(column) for column in table.columns), strict=True))
-
-
-def _categorical(where: Path, name: str) -> list[str]:
-    with open(where / "MANIFEST.csv", encoding="utf-8", newline="") as file:
-        row = next(row for row in csv.DictReader(file) if row["name"] == name)
-    return [column for column in row["categorical_columns"].split(";") if column]

@@ -47,6 +47,11 @@ class Cell:
         """Where it stands."""
         return Key(self.dataset, self.split, self.model)
 
+    @property
+    def mse(self) -> float | None:
+        """The mean squared error, which some papers print."""
+        return None if self.rmse is None else self.rmse**2
+
 
 COLUMNS = tuple(field.name for field in fields(Cell))
 TEXTS = ("dataset", "model", "version", "error")
@@ -64,11 +69,11 @@ def read_cells(path: Path) -> list[Cell]:
 def append_cell(path: Path, cell: Cell) -> None:
     """Write one more cell to the end of a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _mend_end(path)
-    new = not path.exists() or path.stat().st_size == 0
+    complete = len(_complete(path))
     with open(path, "a", encoding="utf-8", newline="") as file:
+        file.truncate(complete)
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if new:
+        if not complete:
             writer.writeheader()
         writer.writerow(_texts(cell))
 
@@ -85,22 +90,14 @@ def write_cells(path: Path, cells: Iterable[Cell]) -> None:
 
 
 def _lines(path: Path) -> Iterator[Cell]:
-    if not path.exists():
-        return
-    with open(path, encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if None in row.values() or None in row:
-                continue
-            yield Cell(**{name: _value(name, text) for name, text in row.items()})
+    for row in csv.DictReader(_complete(path).decode("utf-8").splitlines()):
+        yield Cell(**{name: _value(name, text) for name, text in row.items()})
 
 
-def _mend_end(path: Path) -> None:
-    """Take away a last line without an end: its run was killed while it wrote."""
-    if not path.exists():
-        return
-    content = path.read_bytes()
-    if content and not content.endswith(b"\n"):
-        path.write_bytes(content[: content.rfind(b"\n") + 1])
+def _complete(path: Path) -> bytes:
+    """The content of a file up to its last line that has an end."""
+    content = path.read_bytes() if path.exists() else b""
+    return content[: content.rfind(b"\n") + 1]
 
 
 def _value(name: str, text: str) -> Any:

@@ -48,10 +48,10 @@ class TextMonitor:
         if progress.seconds - self._last < 1.0:
             return
         self._last = progress.seconds
-        left = "" if progress.remaining is None else f", about {_duration(progress.remaining)} left"
+        left = "" if progress.remaining is None else f", about {duration(progress.remaining)} left"
         text = (
             f"fitting {progress.rows} rows: start {progress.start + 1}, {progress.evaluations} evaluations, "
-            f"objective {progress.objective:.2f}, {_duration(progress.seconds)}{left}"
+            f"objective {progress.objective:.2f}, {duration(progress.seconds)}{left}"
         )
         self.stream.write(f"{CLEAR}{_bar(progress)}{text}" if self.stream.isatty() else f"{text}\n")
         self.stream.flush()
@@ -72,7 +72,7 @@ def _bar(progress: Progress) -> str:
     return f"[{'#' * done}{'.' * (BAR - done)}] {100.0 * part:.0f} % "
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60.0:.0f} min"
 
 

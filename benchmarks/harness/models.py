@@ -1,0 +1,67 @@
+"""Every model of the tables by its name: ours first, then the peers."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import termwise
+from benchmarks.harness.model import Model
+from benchmarks.harness.ours import OURS, Ours
+from benchmarks.peers.registry import PEERS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class UnknownModelError(ValueError):
+    """No model has that name."""
+
+
+def names(task: str) -> list[str]:
+    """All models that can do a task."""
+    return [*OURS, *(name for name, peer in PEERS.items() if task in peer.tasks)]
+
+
+def maker(name: str, task: str, *, seed: int) -> Callable[[], Model]:
+    """A function that makes a model, not fitted yet."""
+    if name in OURS:
+        return lambda: Ours(name, task)
+    peer = PEERS.get(name)
+    if peer is None:
+        raise UnknownModelError(f"no model {name!r}; choose from {', '.join(names(task))}")
+    return lambda: peer.model(task, seed)
+
+
+def most_rows(name: str) -> int | None:
+    """The most rows that a model is run on; None if it takes any number."""
+    return None if name in OURS else PEERS[name].most_rows
+
+
+def own_splits(name: str) -> int | None:
+    """The splits of a model that is too slow for all; None for all."""
+    return None if name in OURS else PEERS[name].most_splits
+
+
+def maker_error(name: str) -> str:
+    """Why a model cannot be had on this machine, in one line; empty if it can."""
+    return "" if name in OURS else PEERS[name].missing()
+
+
+def version(name: str) -> str:
+    """The version of the library behind a model."""
+    if name in OURS:
+        return f"termwise {termwise.__version__}{_revision()}"
+    return f"{PEERS[name].package} {PEERS[name].version}"
+
+
+@cache
+def _revision() -> str:
+    """The commit of a clone, so that a figure can be had again; nothing elsewhere."""
+    asked = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
+    try:
+        found = subprocess.run(asked, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return f" ({found.stdout.strip()})" if found.returncode == 0 else ""

@@ -1,0 +1,89 @@
+"""Our models, as a table wants them: everything at its default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import termwise
+from benchmarks.harness.model import Columns, Predicted
+
+ADDITIVE = {"additive": "additive", "GAM": "gam", "SE": "se"}
+OURS = ("OAK", *ADDITIVE)
+TEN = 10
+REACHED = 0.99  # of the score of all terms, by the terms that are counted
+LADDER = (20, 50)  # tried where ten terms do not reach it
+SMALL_SHARE = 0.001  # of a term that may be among more than ten
+
+
+class Ours:
+    """One of our estimators behind the methods of every model."""
+
+    def __init__(self, name: str, task: str) -> None:
+        self.name, self.task = name, task
+        self.estimator: Any = None
+
+    def fit(self, X: Columns, y: np.ndarray, categorical: Sequence[str]) -> None:
+        """Learn with the defaults."""
+        kinds: Any = list(categorical) or "auto"
+        ending = "Regressor" if self.task == "regression" else "Classifier"
+        if self.name in ADDITIVE:
+            kind = ADDITIVE[self.name]
+            self.estimator = getattr(termwise, f"AdditiveGP{ending}")(kind=kind, categorical=kinds)
+        else:
+            self.estimator = getattr(termwise, f"OAK{ending}")(categorical=kinds)
+        self.estimator.fit(X, y)
+
+    def predict(self, X: Columns) -> Predicted:
+        """Mean and standard deviation, or the probability of label 1."""
+        if self.task == "classification":
+            return Predicted(self.estimator.predict_proba(X)[:, 1])
+        return Predicted(*self.estimator.predict(X, return_std=True))
+
+
+@dataclass(frozen=True)
+class Parsimony:
+    """How few terms do: those for 99 % of the score, and the score of ten over that of all."""
+
+    terms: int | None
+    ten_terms: float | None
+    first_order: float | None
+
+
+def parsimony(model: Ours, X: Columns, y: np.ndarray) -> Parsimony:
+    """Prune to ten terms, then to fewer as long as the score stays; R² of numbers, accuracy of labels.
+
+    A model that explains nothing is reached by no term at all, so that its ten terms have a ratio of one.
+    """
+    if model.name != "OAK":
+        return Parsimony(None, None, None)
+    estimator = model.estimator
+    whole, empty = estimator.score(X, y), _empty_score(model.task, y)
+    first = float(estimator.order_shares_[0])
+    if whole <= empty:
+        return Parsimony(0, 1.0, first)
+    ten = estimator.prune(n_terms=TEN)
+    score = ten.score(X, y)
+    return Parsimony(_terms(estimator, ten, X, y, whole), score / whole, first)
+
+
+def _terms(estimator: Any, ten: Any, X: Columns, y: np.ndarray, whole: float) -> int | None:
+    """The fewest terms that reach the score, by pruning on from ten; None if fifty do not."""
+    enough = REACHED * whole
+    if ten.score(X, y) < enough:
+        tried = ((count, estimator.prune(SMALL_SHARE, n_terms=count)) for count in LADDER)
+        return next((count for count, pruned in tried if pruned.score(X, y) >= enough), None)
+    count = len(ten.terms_)
+    while count > 1:
+        ten = ten.prune(0.0, n_terms=count - 1)
+        if ten.score(X, y) < enough:
+            break
+        count -= 1
+    return count
+
+
+def _empty_score(task: str, y: np.ndarray) -> float:
+    return 0.0 if task == "regression" else max(float(np.mean(y)), 1.0 - float(np.mean(y)))

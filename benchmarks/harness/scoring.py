@@ -1,0 +1,110 @@
+"""One cell: fit, predict, score."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.metrics import roc_auc_score
+
+from benchmarks.harness.cells import Cell
+from benchmarks.harness.model import Model, Predicted
+from benchmarks.harness.noise import residual_std
+from benchmarks.harness.ours import Ours, parsimony
+from benchmarks.harness.sets import Problem
+
+INTERVAL = 0.9
+LEAST_PROBABILITY = 1e-12  # a label that was called impossible costs no more than this
+STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def scored(problem: Problem, make: Callable[[], Model], **known: Any) -> Cell:
+    """Fit the training rows and score the test rows; `known` is what the cell says of itself."""
+    model = make()
+    held = _reset_peak()
+    fit_seconds = _seconds(lambda: model.fit(problem.X, problem.y, problem.categorical))
+    start = time.perf_counter()
+    predicted = model.predict(problem.X_test)
+    predict_seconds = time.perf_counter() - start
+    peak = _megabytes("VmHWM")
+    measured: dict[str, Any] = {
+        "fit_seconds": fit_seconds,
+        "predict_seconds": predict_seconds,
+        "peak_megabytes": None if held is None or peak is None else peak - held,
+    }
+    # A model that lives in a process of its own has measured itself.
+    own = {name: getattr(model, name, None) for name in measured}
+    measured.update({name: value for name, value in own.items() if value is not None})
+    if problem.task == "regression" and predicted.std is None:
+        std = residual_std(make, problem.X, problem.y, problem.categorical, known["split"])
+        predicted = Predicted(predicted.mean, np.full(predicted.mean.size, std))
+    return Cell(
+        **known,
+        **measured,
+        **scores(problem.task, predicted, problem.y_test),
+        **_of_terms(model, problem),
+        train_rows=problem.y.size,
+        test_rows=problem.y_test.size,
+        features=len(problem.X),
+    )
+
+
+def scores(task: str, predicted: Predicted, y: np.ndarray) -> dict[str, float | None]:
+    """The scores of predictions; an error if they are not numbers."""
+    if not np.all(np.isfinite(predicted.mean)):
+        raise ArithmeticError("the predictions are not finite")
+    return _of_numbers(predicted, y) if task == "regression" else _of_labels(predicted.mean, y)
+
+
+def _of_numbers(predicted: Predicted, y: np.ndarray) -> dict[str, float | None]:
+    assert predicted.std is not None
+    z = (y - predicted.mean) / predicted.std
+    density = -0.5 * z**2 - np.log(predicted.std) - 0.5 * np.log(2.0 * np.pi)
+    return {
+        "rmse": float(np.sqrt(np.mean((y - predicted.mean) ** 2))),
+        "log_density": float(np.mean(density)),
+        "coverage": float(np.mean(np.abs(z) <= ndtri(0.5 + INTERVAL / 2.0))),
+    }
+
+
+def _of_labels(probability: np.ndarray, y: np.ndarray) -> dict[str, float | None]:
+    p = np.clip(probability, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+    both = np.unique(y).size == 2  # the curve needs rows of both labels
+    return {
+        "accuracy": float(np.mean((p > 0.5) == (y == 1.0))),
+        "log_density": float(np.mean(np.where(y == 1.0, np.log(p), np.log1p(-p)))),
+        "auc": float(roc_auc_score(y, p)) if both else None,
+    }
+
+
+def _of_terms(model: Model, problem: Problem) -> dict[str, Any]:
+    if not isinstance(model, Ours):
+        return {}
+    found = parsimony(model, problem.X_test, problem.y_test)
+    return {"terms": found.terms, "ten_terms": found.ten_terms, "first_order": found.first_order}
+
+
+def _seconds(step: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start
+
+
+def _reset_peak() -> float | None:
+    """Let the system count the peak anew; the megabytes held now, or None where it cannot be asked."""
+    try:
+        RESET.write_text("5")
+    except OSError:
+        return None
+    return _megabytes("VmRSS")
+
+
+def _megabytes(field: str) -> float | None:
+    if not STATUS.exists():
+        return None
+    lines = STATUS.read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
