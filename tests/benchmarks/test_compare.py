@@ -158,6 +158,7 @@ def test_wins_and_losses_are_counted_over_shared_sets():
     assert (found["b"].wins, found["b"].ties, found["b"].losses) == (2, 2, 1)
     assert (found["c"].wins, found["c"].ties, found["c"].losses) == (0, 0, 1)
     assert found["b"].sign == 1.0  # two of three
+    assert 0.0 < found["b"].wilcoxon <= 1.0
     assert "a" not in found
 
 
