@@ -73,9 +73,7 @@ def mask_path(name: str, where: Path | None = None) -> Path:
     return (where or folder()) / "splits" / f"{name}.csv.gz"
 
 
-def split_rows(
-    name: str, split: int, count: int, where: Path | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def split_rows(name: str, split: int, count: int, where: Path | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The training and the test rows of a split: by the masks of that name; shuffled if there are none."""
     path = mask_path(name, where)
     if path.exists():

@@ -14,7 +14,7 @@ from benchmarks.harness.cells import Cell, Key, read_cells, write_cells
 from benchmarks.harness.models import maker_error, most_rows, names, own_splits
 from benchmarks.harness.run import Plan, order, run
 from benchmarks.harness.sets import encoded
-from benchmarks.harness.show import show
+from benchmarks.harness.show import Measured, show
 from benchmarks.harness.tables import TABLES, Table
 from termwise.inference.progress import duration
 
@@ -71,7 +71,11 @@ def run_table(name: str, options: argparse.Namespace) -> int:
         asked = Plan(name, left, path, options.jobs, options.timeout, options.row_number)
         run(asked, _said)
         write_cells(path, read_cells(path))
-    show(wanted.table, _shown(path, wanted), wanted.notes, place, row_number=options.row_number)
+    asked = set(wanted.cells)
+    cells = tuple(cell for cell in read_cells(path) if cell.key in asked)
+    command = _command(name, options)
+    measured = Measured(wanted.table, cells, wanted.notes, command, options.row_number, options.jobs)
+    show(measured, place)
     return 0
 
 
@@ -125,9 +129,14 @@ def _unusable(model: str, notes: list[str]) -> bool:
     return bool(error)
 
 
-def _shown(path: Path, wanted: Wanted) -> list[Cell]:
-    asked = set(wanted.cells)
-    return [cell for cell in read_cells(path) if cell.key in asked]
+def _command(name: str, options: argparse.Namespace) -> str:
+    """The command that gives this table again."""
+    table = [name] if name == "peers" else ["papers", "--table", name]
+    lists = {"--datasets": options.datasets, "--models": options.models}
+    chosen = [part for key, value in lists.items() if value for part in (key, ",".join(value))]
+    splits = ["--splits", str(options.splits)] if options.splits else []
+    row_number = ["--row-number"] if options.row_number else []
+    return " ".join(["python -m benchmarks", *table, *chosen, *splits, *row_number])
 
 
 def _said(cell: Cell, left: int, remaining: float | None) -> None:

@@ -153,7 +153,8 @@ class Worker:
         """One cell; if the process dies or takes too long, a cell that says so."""
         asked = {"table": plan.table, "row_number": plan.row_number, **key._asdict()}
         missing = Cell(*key)
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         try:
             self.process.stdin.write(json.dumps(asked) + "\n")
             self.process.stdin.flush()
@@ -178,7 +179,9 @@ class Worker:
 
 def _cores(slot: int, jobs: int) -> list[int]:
     """The cores of one job: they are shared out evenly."""
-    known = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    known = (
+        sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    )
     return list(known)[slot % len(known) :: jobs] or [slot % len(known)]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.data import NoDataError, Whole, read_columns, folder, read, split_rows
+from benchmarks.data import NoDataError, Whole, folder, read, read_columns, split_rows
 from benchmarks.harness.model import Columns
 
 FOLDS = 10

@@ -5,43 +5,103 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import machine, summary
+from benchmarks.figures import Figure, machine, summary
 from benchmarks.harness.cells import Cell
-from benchmarks.harness.compare import means
+from benchmarks.harness.compare import TooFewError, compare, costs, means
+from benchmarks.harness.grid import grid
 from benchmarks.harness.limits import limits
-from benchmarks.harness.markdown import Paper, as_markdown, as_text, grid
+from benchmarks.harness.markdown import as_markdown
+from benchmarks.harness.ours import OURS
 from benchmarks.harness.tables import Table
-from benchmarks.published import NotPrintedError, published
+from benchmarks.harness.terminal import as_text
+from benchmarks.published import Printed, published
 
-ALWAYS = ("coverage", "ten_terms", "fit_seconds", "peak_megabytes")
+ALWAYS = ("coverage", "terms", "ten_terms", "first_order", "fit_seconds", "predict_seconds", "peak_megabytes")
+DPI = 120
 
 
-def show(
-    table: Table, cells: Sequence[Cell], notes: Sequence[str], place: Path, *, row_number: bool, jobs: int
-) -> None:
+@dataclass(frozen=True)
+class Measured:
+    """Cells of a table, and how they came about."""
+
+    table: Table
+    cells: tuple[Cell, ...]
+    notes: tuple[str, ...]
+    command: str
+    row_number: bool
+    jobs: int
+
+
+def show(measured: Measured, place: Path) -> None:
     """Print every score, then what it should be; keep the same as Markdown, with figures and the machine."""
-    if not cells:
+    if not measured.cells:
         print("nothing was measured yet", file=sys.stderr)
         return
-    cells = sorted(cells, key=lambda cell: table.sets.index(cell.dataset))
-    parts = [f"# {table.name}: {table.about}", _origin(table, cells, row_number, jobs)]
-    parts += [f"- {note}" for note in notes]
-    for score in (*table.scores, *ALWAYS):
+    table = measured.table
+    cells = sorted(measured.cells, key=lambda cell: table.sets.index(cell.dataset))
+    parts = [f"# {table.name}: {table.about}", _origin(measured), *(f"- {note}" for note in measured.notes)]
+    for score in (*table.scores, *(name for name in ALWAYS if name not in table.scores)):
         found = means(cells, score)
-        if not found:
-            continue
-        laid = grid(found, score, paper=_paper(table, score))
-        print(as_text(laid), flush=True)
-        parts.append(f"## {score}\n\n{as_markdown(laid)}")
-    figures = list(limits(table, cells, row_number=row_number, jobs=jobs))
+        if found:
+            laid = grid(found, score, paper=_paper(table, score))
+            print(as_text(laid), flush=True)
+            parts.append(f"## {score}\n\n{as_markdown(laid)}")
+    figures = list(limits(table, cells, row_number=measured.row_number, jobs=measured.jobs))
     for figure in figures:
         print(figure.line())
     print(summary(figures))
-    (place / "table.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    about = _about(table, cells, jobs)
-    about["figures"] = [figure.plain() for figure in figures]
-    (place / "about.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "table.md").write_text("\n\n".join(parts), encoding="utf-8")
+    (place / "about.json").write_text(
+        json.dumps(_about(measured, figures), indent=2) + "\n", encoding="utf-8"
+    )
+    for score in table.scores[:2]:
+        _draw(cells, score, place)
+
+
+def _paper(table: Table, score: str) -> dict[str, dict[str, Printed]] | None:
+    """What the paper prints of a score, if it does."""
+    printed = dict(table.printed).get(score)
+    return None if printed is None else published(printed, score)
+
+
+def _origin(measured: Measured) -> str:
+    """How the table came about, in a few lines."""
+    known = machine()
+    versions = {cell.version for cell in measured.cells if cell.version}
+    threads = sorted({cell.threads for cell in measured.cells if cell.threads})
+    return (
+        f"`{measured.command}`\n\n{date.today()}, {known['processor']}, {known['cores']} cores, Python "
+        f"{known['python']}; {measured.jobs} cells side by side, threads of a cell: "
+        f"{', '.join(map(str, threads))}. {'; '.join(sorted(versions))}."
+    )
+
+
+def _about(measured: Measured, figures: Sequence[Figure]) -> dict[str, Any]:
+    return {
+        "command": measured.command,
+        "date": str(date.today()),
+        "machine": machine(),
+        "jobs": measured.jobs,
+        "versions": sorted({cell.version for cell in measured.cells if cell.version}),
+        "notes": list(measured.notes),
+        "figures": [figure.plain() for figure in figures],
+    }
+
+
+def _draw(cells: Sequence[Cell], score: str, place: Path) -> None:
+    """Ranks, and ranks against seconds, if there are models enough and Matplotlib is installed."""
+    try:
+        from benchmarks.harness.drawings import draw_costs, draw_ranks
+
+        comparison = compare(means(cells, score), score)
+    except (ImportError, TooFewError):
+        return
+    title = score.replace("_", " ")
+    draw_ranks(comparison, ours=OURS, title=title).savefig(place / f"{score}-ranks.png", dpi=DPI)
+    draw_costs(costs(cells, score), ours=OURS, title=title).savefig(place / f"{score}-costs.png", dpi=DPI)
