@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -12,6 +13,7 @@ from joblib import Parallel, delayed
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
 from termwise.inference.approximate import SiteObjective
+from termwise.inference.calibrate import FOLDS, LEAST_ROWS, LeftOut, leave_out, together
 from termwise.inference.climb import WORST, Climb, Effort, Watch, climb, first_points
 from termwise.inference.exact import ExactObjective
 from termwise.inference.model import Model
@@ -30,6 +32,7 @@ SIDE_BY_SIDE = 1500  # rows up to which two starts on one core each beat one sta
 # With no noise to learn, a first step down the steepest slope can end where all variances are zero.
 FIRST_STEP = 0.3  # of the steepest parameter, if the likelihood is not normal
 LONG_LENGTHSCALE, NOTHING = 2.0, 1e-3  # in sd of the column; of variance, beside that of the likelihood
+Done = TypeVar("Done")
 SERIAL_BLAS = 700  # rows below which threads inside LAPACK cost more than they bring
 
 
@@ -88,35 +91,61 @@ def fit_exact(
         effort = Effort(max_steps=options.max_steps, longest=longest)
         return climb(objective, starts[start], effort, _watch(monitor, clock, start, n_rows))
 
-    climbs = _climb_all(climb_from, len(starts), n_rows, options)
+    climbs = _side_by_side(climb_from, len(starts), n_rows, options)
     best = max(climbs, key=lambda climb: climb.objective)
     if model.likelihood is not None and model.variance_of_terms(best.theta) < NOTHING:
         # Where short lengthscales explain nothing, long ones may.
         starts += first_points(model, 1, rng, LONG_LENGTHSCALE)
-        climbs += _climb_all(lambda _, threads: climb_from(len(climbs), threads), 1, n_rows, options)
+        climbs += _side_by_side(lambda _, threads: climb_from(len(climbs), threads), 1, n_rows, options)
         best = max(climbs, key=lambda climb: climb.objective)
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
     objective = dense_objective(model, rows, cores(), options.rule)
     posterior = objective.posterior(best.theta)
-    evaluations = sum(climb.evaluations for climb in climbs)
-    by_start = tuple(climb.objective for climb in climbs)
-    result = FitResult(best.status, best.objective, evaluations, clock(), objective.jitter, by_start, n_rows)
-    return Fit(model, best.theta, posterior, Noise.normal(posterior.noise), result)
+    noise, scale, evaluations = Noise.normal(posterior.noise), 1.0, sum(climb.evaluations for climb in climbs)
+    if isinstance(objective, ExactObjective) and n_rows >= LEAST_ROWS:
+        watch = _watch(monitor, clock, climbs.index(best), n_rows)
+        left_out = _leave_out(objective, best.theta, options, rng, watch)
+        posterior = posterior.scaled(left_out.scale)
+        noise, scale = left_out.scatter(posterior.noise), left_out.scale
+        evaluations += left_out.evaluations
+    result = FitResult(
+        status=best.status,
+        objective=best.objective,
+        evaluations=evaluations,
+        seconds=clock(),
+        jitter=objective.jitter,
+        starts=tuple(climb.objective for climb in climbs),
+        rows=n_rows,
+        scale=scale,
+    )
+    return Fit(model, best.theta, posterior, noise, result)
 
 
-def _climb_all(
-    climb_from: Callable[[int, int], Climb], n_starts: int, n_rows: int, options: FitOptions
-) -> list[Climb]:
-    """Climb from every start, side by side if the table is small, one after the other if it is not."""
+def _leave_out(
+    objective: ExactObjective, theta: Array, options: FitOptions, rng: np.random.Generator, watch: Watch
+) -> LeftOut:
+    """Leave each fifth of the rows out once."""
+    order = rng.permutation(objective.y.size)
+
+    def fold(place: int, threads: int) -> LeftOut:
+        return leave_out(replace(objective, threads=threads), order[place::FOLDS], theta, watch)
+
+    return together(_side_by_side(fold, FOLDS, objective.y.size, options))
+
+
+def _side_by_side(
+    work: Callable[[int, int], Done], count: int, n_rows: int, options: FitOptions
+) -> list[Done]:
+    """Do every piece of work, side by side if the table is small, one after the other if it is not."""
     available = options.n_jobs or (cores() if n_rows <= SIDE_BY_SIDE else 1)
-    workers = min(n_starts, max(1, available) if available > 0 else cores())
+    workers = min(count, max(1, available) if available > 0 else cores())
     threads = max(1, cores() // workers)
     with one_blas_thread() if workers > 1 or n_rows < SERIAL_BLAS else nullcontext():
         if workers == 1:
-            return [climb_from(start, threads) for start in range(n_starts)]
-        found: list[Climb] = Parallel(n_jobs=workers, prefer="threads")(
-            delayed(climb_from)(start, threads) for start in range(n_starts)
+            return [work(place, threads) for place in range(count)]
+        found: list[Done] = Parallel(n_jobs=workers, prefer="threads")(
+            delayed(work)(place, threads) for place in range(count)
         )
         return found
 

@@ -21,6 +21,7 @@ class FitResult:
 
     `objective` is the log marginal likelihood of the standardised target, or the sparse engine's lower bound
     on it, plus the log prior; `starts` has it for every start, on a few rows if the engine is sparse.
+    `scale` is by what all variances were multiplied after it, as rows that were left out have shown.
     """
 
     status: Status
@@ -31,3 +32,4 @@ class FitResult:
     starts: tuple[float, ...]
     rows: int = 0
     inducing: int | None = None
+    scale: float = 1.0

@@ -234,6 +234,7 @@ def _fit_result(data: Mapping[str, Any]) -> FitResult:
         starts,
         int(data.get("rows", 0)),
         None if inducing is None else int(inducing),
+        _number(data.get("scale", 1.0)),
     )
 
 

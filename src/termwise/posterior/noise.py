@@ -10,7 +10,7 @@ import numpy as np
 from termwise.measures.base import Array
 
 POWERS = np.arange(-8, 9)  # variances of the mixture are the noise variance times 2^k
-LEAST_ROWS = 1000  # with fewer residuals their tails are not known
+LEAST_ROWS = 1000  # with fewer residuals of rows that were learned from their tails are not known
 STEPS = 300
 LEAST_WEIGHT = 1e-6
 LEAST_GAIN = 6.0  # nats; normal residuals gain less by a mixture, and so little is not worth its unevenness
@@ -29,13 +29,13 @@ class Noise:
         return cls((variance,), (1.0,))
 
     @classmethod
-    def fit(cls, residuals: Array, known: Array, variance: float) -> Self:
+    def fit(cls, residuals: Array, known: Array, variance: float, *, least_rows: int = LEAST_ROWS) -> Self:
         """The mixture under which the residuals are most likely, `known` being the variance of the function.
 
         Variances are a fixed ladder and only the weights are learned, by EM: the likelihood is concave in
         them, so there is one optimum. A normal if there are few residuals or they are as likely under it.
         """
-        if residuals.size < LEAST_ROWS:
+        if residuals.size < least_rows:
             return cls.normal(variance)
         ladder = variance * 2.0**POWERS
         log_density = _log_normal(residuals[:, None], known[:, None] + ladder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,14 @@ class Posterior:
     def rows(self) -> Array:
         """Rows as they were learned from."""
         return self.centres if self.seen is None else self.seen
+
+    def scaled(self, factor: float) -> Posterior:
+        """All variances times a factor, prior and noise alike: the mean stays."""
+        kernel = replace(
+            self.kernel, variances=tuple(factor * variance for variance in self.kernel.variances)
+        )
+        alpha, root = self.alpha / factor, self.root / np.sqrt(factor)
+        return replace(self, kernel=kernel, alpha=alpha, root=root, noise=factor * self.noise)
 
     def prior(self, X: Array, Z: Array) -> Array:
         """The prior covariance between two sets of rows."""
