@@ -163,8 +163,8 @@ def ranks(table: Table, score: str) -> Ranks:
     last, as a model that cannot be fitted is no use there. A model with gaps (an exact process, say, that
     cannot take many rows) would get a better or worse rank by the choice of its sets. So it changes no one's
     rank: each such model is added alone to the models without gaps, over its own sets, and kept apart with
-    their number. A mean that lacks some failed splits counts as it is. Use `shared_sets` to rank all models
-    together.
+    their number. A mean that lacks some failed splits counts as it is. If no model ran every set there are no
+    ranks; `shared_sets` keeps the sets that all have run.
     """
     names = models_of(table)
     whole = [model for model in names if all(model in row for row in table.values())]
@@ -172,7 +172,7 @@ def ranks(table: Table, score: str) -> Ranks:
     found = dict(zip(whole, map(float, order), strict=True))
     gaps = {}
     for model in names:
-        if model not in whole:
+        if whole and model not in whole:
             own = {name: row for name, row in table.items() if model in row}
             gaps[model] = Over(float(_rank_rows(own, score, [*whole, model])[:, -1].mean()), len(own))
     return Ranks(dict(sorted(found.items(), key=lambda pair: pair[1])), len(table), gaps)

@@ -104,6 +104,11 @@ def test_a_model_with_gaps_is_ranked_apart_and_moves_no_one():
     assert together == c.Ranks({"a": 1.5, "c": 1.5, "b": 3.0}, 2, {})
 
 
+def test_without_a_model_that_ran_every_set_there_are_no_ranks():
+    assert c.ranks(table([(1.0, None), (None, 2.0)], "ab"), "rmse") == c.Ranks({}, 2, {})
+    assert c.ranks({}, "rmse") == c.Ranks({}, 0, {})
+
+
 def test_friedman_is_that_of_the_formula_without_ties():
     rows = [(1, 2, 3, 4), (1, 2, 4, 3), (2, 1, 3, 4), (1, 3, 2, 4), (1, 2, 3, 4)]
     k, n = 4, 5

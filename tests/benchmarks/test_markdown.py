@@ -115,3 +115,8 @@ def test_more_models_go_on_below():
     assert len(lines_of(text, "set")) == len(lines_of(text, "short")) == 2
     for place in range(1, 16):
         assert f"{0.1 * place:.3f}" in text
+
+
+@pytest.mark.parametrize("width", range(40, 140, 9))
+def test_no_line_is_wider_than_asked_for(width):
+    assert max(map(len, as_text(grid(wide(15), "rmse"), width=width).splitlines())) <= width
