@@ -73,6 +73,7 @@ def _bar(progress: Progress) -> str:
 
 
 def duration(seconds: float) -> str:
+    """Seconds as a person would say them."""
     return f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60.0:.0f} min"
 
 
