@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+INTERVAL = 0.9  # whose coverage is scored
 Columns = Mapping[str, np.ndarray]  # numbers with NaN where a cell is missing, or text with None there
 
 

@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 
 import termwise
+from benchmarks.harness.environment import EnvironmentFailedError, python_of
 from benchmarks.harness.model import Model
 from benchmarks.harness.ours import OURS, Ours
-from benchmarks.peers.registry import PEERS
+from benchmarks.peers.registry import PEERS, requirements
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -46,7 +47,16 @@ def own_splits(name: str) -> int | None:
 
 def maker_error(name: str) -> str:
     """Why a model cannot be had on this machine, in one line; empty if it can."""
-    return "" if name in OURS else PEERS[name].missing()
+    if name in OURS:
+        return ""
+    peer = PEERS[name]
+    try:
+        if peer.environment:
+            python_of(peer.environment, requirements(peer.environment))
+        peer.model(peer.tasks[0])
+    except (ImportError, EnvironmentFailedError) as error:
+        return str(error).splitlines()[0]
+    return ""
 
 
 def version(name: str) -> str:

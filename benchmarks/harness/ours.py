@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import termwise
-from benchmarks.harness.model import Columns, Predicted
+from benchmarks.harness.model import INTERVAL, Columns, Predicted
 
 ADDITIVE = {"additive": "additive", "GAM": "gam", "SE": "se"}
 OURS = ("OAK", *ADDITIVE)
@@ -42,6 +42,14 @@ class Ours:
         if self.task == "classification":
             return Predicted(self.estimator.predict_proba(X)[:, 1])
         return Predicted(*self.estimator.predict(X, return_std=True))
+
+    def own_scores(self, X: Columns, y: np.ndarray) -> dict[str, float]:
+        """Log density and coverage as the model has them: the tails of its scatter may be heavy."""
+        if self.task == "classification":
+            return {}
+        covered = {one.level: one.covered for one in self.estimator.check(X, y).coverage}
+        density = self.estimator.log_predictive_density(X, y)
+        return {"log_density": float(np.mean(density)), "coverage": covered[INTERVAL]}
 
 
 @dataclass(frozen=True)

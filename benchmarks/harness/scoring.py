@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,11 @@ from scipy.special import ndtri
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.harness.cells import Cell
-from benchmarks.harness.model import Model, Predicted
+from benchmarks.harness.model import INTERVAL, Model, Predicted
 from benchmarks.harness.noise import residual_std
 from benchmarks.harness.ours import Ours, parsimony
 from benchmarks.harness.sets import Problem
 
-INTERVAL = 0.9
 LEAST_PROBABILITY = 1e-12  # a label that was called impossible costs no more than this
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -42,11 +42,11 @@ def scored(problem: Problem, make: Callable[[], Model], **known: Any) -> Cell:
     if problem.task == "regression" and predicted.std is None:
         std = residual_std(make, problem.X, problem.y, problem.categorical, known["split"])
         predicted = Predicted(predicted.mean, np.full(predicted.mean.size, std))
+    found = {**scores(problem.task, predicted, problem.y_test), **_of_ours(model, problem)}
     return Cell(
         **known,
         **measured,
-        **scores(problem.task, predicted, problem.y_test),
-        **_of_terms(model, problem),
+        **found,
         train_rows=problem.y.size,
         test_rows=problem.y_test.size,
         features=len(problem.X),
@@ -81,11 +81,12 @@ def _of_labels(probability: np.ndarray, y: np.ndarray) -> dict[str, float | None
     }
 
 
-def _of_terms(model: Model, problem: Problem) -> dict[str, Any]:
+def _of_ours(model: Model, problem: Problem) -> dict[str, Any]:
+    """What only our models have."""
     if not isinstance(model, Ours):
         return {}
-    found = parsimony(model, problem.X_test, problem.y_test)
-    return {"terms": found.terms, "ten_terms": found.ten_terms, "first_order": found.first_order}
+    rows = problem.X_test, problem.y_test
+    return {**model.own_scores(*rows), **asdict(parsimony(model, *rows))}
 
 
 def _seconds(step: Callable[[], object]) -> float:

@@ -34,6 +34,7 @@ class Peer:
     tasks: tuple[str, ...] = BOTH
     most_rows: int | None = None  # of training, where time or memory grows too fast for more
     environment: str = ""
+    most_splits: int | None = None  # of a table, where one fit takes many minutes
 
     def model(self, task: str, seed: int = 0) -> Model:
         """A new model of a task; imports the library."""
