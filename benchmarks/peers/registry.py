@@ -92,7 +92,13 @@ PEERS = {
         Peer("XGBoost", "benchmarks.peers.xgboost_models:xgboost", "xgboost"),
         Peer("LightGBM", "benchmarks.peers.lightgbm_models:lightgbm", "lightgbm"),
         Peer("EBM", "benchmarks.peers.ebm_models:ebm", "interpret-core"),
-        Peer("pyGAM", "benchmarks.peers.pygam_models:gam", "pygam", environment="pygam"),
+        Peer(
+            "pyGAM",
+            "benchmarks.peers.pygam_models:gam",
+            "pygam",
+            most_rows=200_000,
+            environment="pygam",
+        ),
         Peer(
             "BoTorch OAK",
             "benchmarks.peers.botorch_models:oak",
