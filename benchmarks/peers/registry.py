@@ -43,7 +43,7 @@ class Peer:
         try:
             return getattr(importlib.import_module(module), function)(task, seed)
         except ModuleNotFoundError as error:
-            raise _not_installed(self.name, str(error.name)) from error
+            raise _not_installed(self.name, str(error.name).partition(".")[0]) from error
 
     @property
     def version(self) -> str:

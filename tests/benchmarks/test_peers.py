@@ -97,7 +97,7 @@ def test_the_names_are_those_of_the_tables():
 
 def test_a_library_that_is_missing_is_named(monkeypatch):
     def missing(name):
-        raise ModuleNotFoundError("no", name="lightgbm")
+        raise ModuleNotFoundError("no", name="lightgbm.sklearn")
 
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(
