@@ -33,7 +33,10 @@ def fit(rows: np.ndarray, y: np.ndarray, options: Mapping[str, Any]) -> Predict:
 
 
 def _std(model: LinearGAM, rows: np.ndarray) -> np.ndarray:
-    """Of a new observation: that of the normal with the same 90 % interval; pyGAM's own is of a Student t."""
+    """Of a new observation: that of the normal with the same 90 % interval.
+
+    pyGAM's own is of a Student t, which gets very wide with hardly more rows than degrees of freedom.
+    """
     low, high = model.prediction_intervals(rows, width=WIDTH).T
     return (high - low) / (2.0 * norm.ppf(0.5 + WIDTH / 2.0))
 

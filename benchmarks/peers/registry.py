@@ -44,7 +44,7 @@ class Peer:
         try:
             return getattr(importlib.import_module(module), function)(task, seed)
         except ModuleNotFoundError as error:
-            raise _not_installed(self.name, str(error.name)) from error
+            raise _not_installed(self.name, str(error.name).partition(".")[0]) from error
 
     @property
     def version(self) -> str:
@@ -93,7 +93,13 @@ PEERS = {
         Peer("XGBoost", "benchmarks.peers.xgboost_models:xgboost", "xgboost"),
         Peer("LightGBM", "benchmarks.peers.lightgbm_models:lightgbm", "lightgbm"),
         Peer("EBM", "benchmarks.peers.ebm_models:ebm", "interpret-core"),
-        Peer("pyGAM", "benchmarks.peers.pygam_models:gam", "pygam", environment="pygam"),
+        Peer(
+            "pyGAM",
+            "benchmarks.peers.pygam_models:gam",
+            "pygam",
+            most_rows=200_000,
+            environment="pygam",
+        ),
         Peer(
             "BoTorch OAK",
             "benchmarks.peers.botorch_models:oak",
