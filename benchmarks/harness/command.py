@@ -71,10 +71,16 @@ def run_table(name: str, options: argparse.Namespace) -> int:
         asked = Plan(name, left, path, options.jobs, options.timeout, options.row_number)
         run(asked, _said)
         write_cells(path, read_cells(path))
-    asked = set(wanted.cells)
-    cells = tuple(cell for cell in read_cells(path) if cell.key in asked)
-    command = _command(name, options)
-    measured = Measured(wanted.table, cells, wanted.notes, command, options.row_number, options.jobs)
+    planned = set(wanted.cells)
+    measured = Measured(
+        table=wanted.table,
+        models=wanted.models,
+        cells=tuple(cell for cell in read_cells(path) if cell.key in planned),
+        notes=wanted.notes,
+        command=_command(name, options),
+        row_number=options.row_number,
+        jobs=options.jobs,
+    )
     show(measured, place)
     return 0
 

@@ -30,6 +30,7 @@ class Measured:
     """Cells of a table, and how they came about."""
 
     table: Table
+    models: tuple[str, ...]  # in the order in which they are shown
     cells: tuple[Cell, ...]
     notes: tuple[str, ...]
     command: str
@@ -48,7 +49,8 @@ def show(measured: Measured, place: Path) -> None:
     for score in (*table.scores, *(name for name in ALWAYS if name not in table.scores)):
         found = means(cells, score)
         if found:
-            laid = grid(found, score, paper=_paper(table, score))
+            models = [model for model in measured.models if any(model in row for row in found.values())]
+            laid = grid(found, score, models=models, paper=_paper(table, score))
             print(as_text(laid), flush=True)
             parts.append(f"## {score}\n\n{as_markdown(laid)}")
     figures = list(limits(table, cells, row_number=measured.row_number, jobs=measured.jobs))

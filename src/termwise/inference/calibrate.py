@@ -1,9 +1,10 @@
 """How far rows that were left out lie from what is predicted of them, and what follows for all variances.
 
-The evidence takes the parameters it has found for true. Where few rows tell of many, new rows lie farther
-out. So a fifth of the rows is left out at a time, the parameters are learned again from the others, and the
-squared standardised errors say by what factor all variances should be wider (Bachoc 2013, section 2.3, with
-parameters learned again). A factor of the kernel and of the noise leaves the mean as it is.
+The evidence takes the parameters it has found for true. Where few rows tell of many parameters, new rows lie
+farther out than it says. So a fifth of the rows is left out at a time, parameters are learned again from the
+others, and under the errors of the rows left out two things are made most likely: a factor of all variances
+(as Bachoc 2013 does, there with parameters as they are), and the tails of the scatter about the function. A
+factor of the kernel and of the noise leaves the mean as it is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from termwise.inference.climb import Effort, Watch, ascend, free_parameters
 from termwise.inference.exact import ExactObjective
@@ -22,44 +22,43 @@ from termwise.posterior.noise import Noise
 FOLDS = 5
 LEAST_ROWS = 25  # with fewer the errors of rows left out say little
 TOLERANCE, STEPS = 1e-4, 60  # of learning again, which begins where all rows have led
-FARTHEST = 6.0  # squared errors beyond are left to the tails of the noise; E min(z², 6) = EXPECTED
-EXPECTED = 0.9741
-WIDEST = 1e3
+FACTORS = 2.0 ** np.arange(0.0, 4.25, 0.25)  # never below one: the evidence is seldom too careful
+WIDTH = 1.0  # sd of the logarithm of the factor, a priori
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """By what factor all variances are to be multiplied, and how observations scatter then."""
+
+    factor: float
+    noise: Noise
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Errors of rows that were left out, and the variance of the function and of the noise there."""
+    """Errors of rows that were left out, and the variance that the function was said to have there."""
 
     errors: Array
     known: Array
-    noise: Array
     evaluations: int
 
-    @property
-    def scale(self) -> float:
-        """The factor c >= 1 with mean min(z² / c, 6) as of a normal: Huber's second proposal."""
-        squares = self.errors**2 / (self.known + self.noise)
+    def scatter(self, variance: float) -> Scatter:
+        """The factor and the noise under which the errors are most likely; `variance` is that of now."""
+        tried = [Scatter(factor, self._noise(factor, variance)) for factor in FACTORS.tolist()]
+        return max(tried, key=self._log_posterior)
 
-        def excess(logarithm: float) -> float:
-            return float(np.mean(np.minimum(squares * np.exp(-logarithm), FARTHEST))) - EXPECTED
+    def _noise(self, factor: float, variance: float) -> Noise:
+        return Noise.fit(self.errors, factor * self.known, factor * variance, least_rows=LEAST_ROWS)
 
-        if excess(0.0) <= 0.0:
-            return 1.0
-        widest = float(np.log(WIDEST))
-        return WIDEST if excess(widest) > 0.0 else float(np.exp(brentq(excess, 0.0, widest, xtol=1e-6)))
-
-    def scatter(self, variance: float) -> Noise:
-        """How observations scatter about a function whose variances are so scaled; `variance` is scaled."""
-        return Noise.fit(self.errors, self.scale * self.known, variance, least_rows=LEAST_ROWS)
+    def _log_posterior(self, scatter: Scatter) -> float:
+        likelihood = np.sum(scatter.noise.log_density(self.errors, scatter.factor * self.known))
+        return float(likelihood) - 0.5 * (np.log(scatter.factor) / WIDTH) ** 2
 
 
 def together(parts: Sequence[LeftOut]) -> LeftOut:
     """The errors of all folds."""
-    errors, known, noise = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("errors", "known", "noise")
-    )
-    return LeftOut(errors, known, noise, sum(part.evaluations for part in parts))
+    errors, known = (np.concatenate([getattr(part, name) for part in parts]) for name in ("errors", "known"))
+    return LeftOut(errors, known, sum(part.evaluations for part in parts))
 
 
 def leave_out(objective: ExactObjective, tested: Array, theta: Array, watch: Watch) -> LeftOut:
@@ -71,5 +70,4 @@ def leave_out(objective: ExactObjective, tested: Array, theta: Array, watch: Wat
     posterior = others.posterior(theta)
     rows = model.encoded(theta, X[tested])
     errors: Array = y[tested] - posterior.mean(rows)
-    noise = np.full(errors.size, posterior.noise)
-    return LeftOut(errors, posterior.variance(rows), noise, others.evaluations)
+    return LeftOut(errors, posterior.variance(rows), others.evaluations)

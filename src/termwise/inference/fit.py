@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
 from termwise.inference.approximate import SiteObjective
-from termwise.inference.calibrate import FOLDS, LEAST_ROWS, LeftOut, leave_out, together
+from termwise.inference.calibrate import FOLDS, LEAST_ROWS, LeftOut, Scatter, leave_out, together
 from termwise.inference.climb import WORST, Climb, Effort, Watch, climb, first_points
 from termwise.inference.exact import ExactObjective
 from termwise.inference.model import Model
@@ -102,12 +102,13 @@ def fit_exact(
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
     objective = dense_objective(model, rows, cores(), options.rule)
     posterior = objective.posterior(best.theta)
-    noise, scale, evaluations = Noise.normal(posterior.noise), 1.0, sum(climb.evaluations for climb in climbs)
+    evaluations = sum(climb.evaluations for climb in climbs)
+    scatter = Scatter(1.0, Noise.normal(posterior.noise))
     if isinstance(objective, ExactObjective) and n_rows >= LEAST_ROWS:
         watch = _watch(monitor, clock, climbs.index(best), n_rows)
         left_out = _leave_out(objective, best.theta, options, rng, watch)
-        posterior = posterior.scaled(left_out.scale)
-        noise, scale = left_out.scatter(posterior.noise), left_out.scale
+        scatter = left_out.scatter(posterior.noise)
+        posterior = posterior.scaled(scatter.factor)
         evaluations += left_out.evaluations
     result = FitResult(
         status=best.status,
@@ -117,9 +118,9 @@ def fit_exact(
         jitter=objective.jitter,
         starts=tuple(climb.objective for climb in climbs),
         rows=n_rows,
-        scale=scale,
+        scale=scatter.factor,
     )
-    return Fit(model, best.theta, posterior, noise, result)
+    return Fit(model, best.theta, posterior, scatter.noise, result)
 
 
 def _leave_out(
