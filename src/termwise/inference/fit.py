@@ -105,7 +105,10 @@ def fit_exact(
     evaluations = sum(climb.evaluations for climb in climbs)
     scatter = Scatter(1.0, Noise.normal(posterior.noise))
     if isinstance(objective, ExactObjective) and n_rows >= LEAST_ROWS:
-        watch = _watch(monitor, clock, climbs.index(best), n_rows)
+
+        def watch(fold: int, rows: int) -> Watch:
+            return _watch(monitor, clock, len(climbs) + fold, rows)
+
         left_out = _leave_out(objective, best.theta, options, rng, watch)
         scatter = left_out.scatter(posterior.noise)
         posterior = posterior.scaled(scatter.factor)
@@ -124,13 +127,19 @@ def fit_exact(
 
 
 def _leave_out(
-    objective: ExactObjective, theta: Array, options: FitOptions, rng: np.random.Generator, watch: Watch
+    objective: ExactObjective,
+    theta: Array,
+    options: FitOptions,
+    rng: np.random.Generator,
+    watch: Callable[[int, int], Watch],
 ) -> LeftOut:
     """Leave each fifth of the rows out once."""
     order = rng.permutation(objective.y.size)
 
     def fold(place: int, threads: int) -> LeftOut:
-        return leave_out(replace(objective, threads=threads), order[place::FOLDS], theta, watch)
+        tested = order[place::FOLDS]
+        watched = watch(place, order.size - tested.size)
+        return leave_out(replace(objective, threads=threads), tested, theta, watched)
 
     return together(_side_by_side(fold, FOLDS, objective.y.size, options))
 
