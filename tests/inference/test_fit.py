@@ -94,7 +94,11 @@ def test_the_monitor_hears_of_every_evaluation_in_turn(fitted):
         assert counts == list(range(1, len(counts) + 1))
     seconds = [progress.seconds for progress in seen]
     assert seconds == sorted(seconds)
-    assert {progress.rows for progress in seen} == {ROWS}
+    assert {progress.rows for progress in seen if progress.start < 3} == {ROWS}
+    # Then each fifth of the rows is left out.
+    left_out = [progress for progress in seen if progress.start >= 3]
+    assert {progress.start for progress in left_out} == {3, 4, 5, 6, 7}
+    assert {progress.rows for progress in left_out} == {ROWS - ROWS // 5, ROWS - ROWS // 5 - 1}
 
 
 def test_the_posterior_is_that_of_the_rows_as_the_warp_bends_them(fitted):

@@ -17,7 +17,7 @@ import numpy as np
 from termwise.inference.climb import Effort, Watch, ascend, free_parameters
 from termwise.inference.exact import ExactObjective
 from termwise.measures.base import Array
-from termwise.posterior.noise import Noise
+from termwise.posterior.noise import LEAST_GAIN, Noise
 
 FOLDS = 5
 LEAST_ROWS = 25  # with fewer the errors of rows left out say little
@@ -52,7 +52,9 @@ class LeftOut:
 
     def _log_posterior(self, scatter: Scatter) -> float:
         likelihood = np.sum(scatter.noise.log_density(self.errors, scatter.factor * self.known))
-        return float(likelihood) - 0.5 * (np.log(scatter.factor) / WIDTH) ** 2
+        # A mixture must be worth as much beside a normal of another factor as beside one of its own.
+        tails = LEAST_GAIN if len(scatter.noise.weights) > 1 else 0.0
+        return float(likelihood) - 0.5 * (np.log(scatter.factor) / WIDTH) ** 2 - tails
 
 
 def together(parts: Sequence[LeftOut]) -> LeftOut:
