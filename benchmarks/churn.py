@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.data import Whole, read
 from benchmarks.figures import Figure
+from benchmarks.peers.registry import PEERS, NotInstalledError
 from benchmarks.timing import seconds
 from termwise import OAKClassifier
 
@@ -20,6 +21,7 @@ PAPER_AUC = 0.856  # OAK section 5.3
 BEHIND, LOST = 0.003, 0.003  # at most: behind EBM, and by pruning
 MOST_TERMS, MOST_SECONDS = 8, 60.0
 SHOWN = 8
+COMPARED = ("EBM", "LightGBM")
 FIGURE_8 = {"Age", "IsActiveMember", "Geography", "Gender", "NumOfProducts"}
 
 
@@ -50,11 +52,11 @@ def run(quick: bool = False) -> Iterator[Figure]:
         yield Figure(f"  share of {name}", share)
     yield from _as_in_the_paper(whole, y, folds)
     yield from _single_features(whole, y, folds)
-    for name, fit in peers().items():
+    for name in COMPARED:
         try:
-            theirs = float(np.mean([fit(whole, y, train, test) for train, test in folds]))
-        except ImportError as error:
-            print(f"  {name} is not compared: {error}; install it with: pip install termwise[bench]")
+            theirs = float(np.mean([peer_auc(name, whole, y, train, test) for train, test in folds]))
+        except NotInstalledError as error:
+            print(f"  {name} is not compared: {error}")
             continue
         yield Figure(f"{name}: AUC", theirs)
         if name == "EBM":
@@ -98,34 +100,9 @@ def leading(folds: Sequence[Mapping[str, float]]) -> list[tuple[str, float]]:
     return sorted(means.items(), key=lambda pair: -pair[1])[:SHOWN]
 
 
-def peers() -> dict[str, Callable[..., float]]:
-    """Others with their defaults."""
-    return {"EBM": _ebm, "LightGBM": _lightgbm}
-
-
-def _ebm(whole: Whole, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
-    from interpret.glassbox import ExplainableBoostingClassifier
-
-    kinds = ["nominal" if name in whole.categorical else "continuous" for name in whole.X]
-    rows = _objects(whole)
-    model = ExplainableBoostingClassifier(feature_names=list(whole.X), feature_types=kinds)
-    model.fit(rows[train], y[train])
-    return float(roc_auc_score(y[test], model.predict_proba(rows[test])[:, 1]))
-
-
-def _lightgbm(whole: Whole, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
-    from lightgbm import LGBMClassifier
-
-    columns = [np.unique(x, return_inverse=True)[1] if x.dtype == object else x for x in whole.X.values()]
-    rows = np.column_stack(columns).astype(float)
-    levels = [list(whole.X).index(name) for name in whole.categorical]
-    model = LGBMClassifier(verbose=-1)  # silent; all that it learns by is its default
-    model.fit(rows[train], y[train], categorical_feature=levels)
-    return float(roc_auc_score(y[test], np.asarray(model.booster_.predict(rows[test]))))
-
-
-def _objects(whole: Whole) -> Any:
-    rows = np.empty((whole.y.size, len(whole.X)), dtype=object)
-    for position, column in enumerate(whole.X.values()):
-        rows[:, position] = column
-    return rows
+def peer_auc(name: str, whole: Whole, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
+    """One of the peers with its defaults."""
+    X, X_test = ({column: x[rows] for column, x in whole.X.items()} for rows in (train, test))
+    model = PEERS[name].model("classification")
+    model.fit(X, y[train], whole.categorical)
+    return float(roc_auc_score(y[test], model.predict(X_test).mean))
