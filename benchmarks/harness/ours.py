@@ -15,8 +15,7 @@ ADDITIVE = {"additive": "additive", "GAM": "gam", "SE": "se"}
 OURS = ("OAK", *ADDITIVE)
 TEN = 10
 REACHED = 0.99  # of the score of all terms, by the terms that are counted
-LADDER = (20, 50)  # tried where ten terms do not reach it
-SMALL_SHARE = 0.001  # of a term that may be among more than ten
+LADDER = (20, 40)  # tried where ten terms do not reach it
 
 
 class Ours:
@@ -62,7 +61,7 @@ class Parsimony:
 
 
 def parsimony(model: Ours, X: Columns, y: np.ndarray) -> Parsimony:
-    """Prune to ten terms, then to fewer as long as the score stays; R² of numbers, accuracy of labels.
+    """Prune to ten terms, and to fewer as long as the score stays; R² of numbers, accuracy of labels.
 
     A model that explains nothing is reached by no term at all, so that its ten terms have a ratio of one.
     """
@@ -79,18 +78,21 @@ def parsimony(model: Ours, X: Columns, y: np.ndarray) -> Parsimony:
 
 
 def _terms(estimator: Any, ten: Any, X: Columns, y: np.ndarray, whole: float) -> int | None:
-    """The fewest terms that reach the score, by pruning on from ten; None if fifty do not."""
+    """The fewest terms that reach the score; None if forty do not.
+
+    Terms are taken one after the other, so that up to ten they can be halved.
+    """
     enough = REACHED * whole
     if ten.score(X, y) < enough:
-        tried = ((count, estimator.prune(SMALL_SHARE, n_terms=count)) for count in LADDER)
-        return next((count for count, pruned in tried if pruned.score(X, y) >= enough), None)
-    count = len(ten.terms_)
-    while count > 1:
-        ten = ten.prune(0.0, n_terms=count - 1)
-        if ten.score(X, y) < enough:
-            break
-        count -= 1
-    return count
+        return next((n for n in LADDER if estimator.prune(n_terms=n).score(X, y) >= enough), None)
+    few, many = 0, len(ten.terms_)  # not known to be enough; known to be
+    while many - few > 1:
+        half = (few + many) // 2
+        if ten.prune(n_terms=half).score(X, y) >= enough:
+            many = half
+        else:
+            few = half
+    return many
 
 
 def _empty_score(task: str, y: np.ndarray) -> float:

@@ -1,13 +1,15 @@
 """Fewer terms: what is known of them is what a process of these terms alone would know of the same rows."""
 
-from itertools import combinations
+from functools import cache
 
 import numpy as np
 import pytest
 
+from termwise import OAKRegressor
 from termwise.errors import NumericalError
+from termwise.posterior import prune
 from termwise.posterior.posterior import Posterior
-from termwise.posterior.prune import _Removal, _removals, least_missed, with_terms
+from termwise.posterior.prune import _Removal, _Search, most_telling, with_terms
 from tests.oracle import additive as oracle
 from tests.posterior.test_posterior import KERNEL, NEW, NOISE, TERMS, rows
 
@@ -23,8 +25,12 @@ def posterior() -> Posterior:
 
 def seen(terms: tuple[tuple[int, ...], ...], noise: float = NOISE) -> np.ndarray:
     """The covariance of the observations, of a process with the constant and these terms."""
-    prior = sum(oracle.term_matrix(KERNEL, u, X, X) for u in ((), *terms))
-    return prior + noise * np.eye(len(X))
+    return sum(term_kernel(u) for u in ((), *terms)) + noise * np.eye(len(X))
+
+
+@cache
+def term_kernel(term: tuple[int, ...]) -> np.ndarray:
+    return oracle.term_matrix(KERNEL, term, X, X)
 
 
 def evidence(terms: tuple[tuple[int, ...], ...], noise: float = NOISE) -> float:
@@ -77,29 +83,66 @@ def test_all_terms_are_the_whole(posterior):
     np.testing.assert_allclose(pruned.variance(NEW), posterior.variance(NEW), rtol=0, atol=1e-9)
 
 
+def likely_noise(terms: tuple[tuple[int, ...], ...]) -> float:
+    """The variance of the noise with the highest evidence, in small steps."""
+    return max(np.geomspace(NOISE, 5.0, 2000), key=lambda variance: evidence(terms, variance))
+
+
 def test_the_gain_is_that_of_the_evidence(posterior):
-    first = with_terms(posterior, KEPT)
-    removals, before = _removals(first, KEPT), evidence(KEPT, first.noise)
-    for gone in KEPT:
-        left = tuple(term for term in KEPT if term != gone)
-        assert removals[gone].gain() == pytest.approx(evidence(left, first.noise) - before, abs=1e-8)
-    both = (removals[KEPT[0]] + removals[KEPT[2]]).gain()
-    assert both == pytest.approx(evidence(KEPT[1:2], first.noise) - before, abs=1e-8)
+    search = _Search.of(posterior).next((0,))
+    whole = evidence(tuple(term for term in TERMS if term))
+    for term in ((1,), (1, 2), (0, 1, 3)):
+        gain = search.with_term(term).gain()
+        # abs: directions in which the rows tell nothing are left out
+        assert gain == pytest.approx(evidence(((0,), term), NOISE + search.variance) - whole, abs=1e-6)
 
 
-def test_the_terms_go_one_by_one_by_their_evidence(posterior):
-    every = left = tuple(term for term in TERMS if term and term != (2, 3))
-    assert least_missed(posterior, left, 99) == left
-    noise = with_terms(posterior, left).noise
-    for count in range(len(left) - 1, -1, -1):
-        left = max(combinations(left, count), key=lambda terms: evidence(terms, noise))
-        assert set(least_missed(posterior, every, count)) == set(left)
+def test_the_slope_is_that_of_the_evidence(posterior):
+    search = _Search.of(posterior).next((0,))
+    noise, step = NOISE + search.variance, 1e-5
+    before = seen(((0,),), noise)
+    for term, slope in search.slopes([(1,), (1, 2), (2,)]).items():
+        own = term_kernel(term)
+        ends = [before + sign * step * own for sign in (1.0, -1.0)]
+        up, down = (-0.5 * float(Y @ np.linalg.solve(K, Y) + np.linalg.slogdet(K)[1]) for K in ends)
+        assert slope == pytest.approx((up - down) / (2.0 * step), rel=1e-5, abs=1e-6)
+
+
+def test_terms_come_one_by_one_by_their_evidence(posterior, monkeypatch):
+    monkeypatch.setattr(prune, "TRIED", 99)
+    every = tuple(term for term in TERMS if term)
+    taken = ()
+    for count in range(1, 5):
+        noise = likely_noise(taken)
+        left = [term for term in every if term not in taken]
+        taken = (*taken, max(left, key=lambda term: evidence((*taken, term), noise)))
+        assert most_telling(posterior, every, count) == taken
+
+
+def test_few_are_tried_in_full_and_all_are_kept_if_so_many_are_wanted(posterior):
+    every = tuple(term for term in TERMS if term)
+    found = most_telling(posterior, every, 4)
+    assert len(set(found)) == 4
+    worst = evidence(every[-4:], likely_noise(every[-4:]))
+    assert evidence(found, likely_noise(found)) > worst
+    assert most_telling(posterior, every, 99) == every
+
+
+def test_of_terms_that_tell_the_same_one_is_enough():
+    """Three columns that are nearly the same: one of them, and then the column that tells something else."""
+    rng = np.random.default_rng(0)
+    x, z = rng.standard_normal((2, 200))
+    table = np.column_stack([x, x + 0.01 * rng.standard_normal(200), z])
+    y = np.sin(2.0 * x) + 0.3 * z + 0.1 * rng.standard_normal(200)
+    pruned = OAKRegressor(max_order=1, n_restarts=1).fit(table, y).prune(n_terms=2)
+    assert "x2" in {term.name for term in pruned.terms_}
+    assert pruned.score(table, y) > 0.95
 
 
 def test_nothing_seen_is_pruned_too(posterior):
     nothing = Posterior(KERNEL, X[:0], Y[:0], np.zeros((0, 0)), NOISE)
     np.testing.assert_array_equal(with_terms(nothing, KEPT).mean(NEW), np.zeros(len(NEW)))
-    assert len(least_missed(nothing, KEPT, 2)) == 2
+    assert len(most_telling(nothing, KEPT, 2)) == 2
 
 
 def test_what_rounding_hides_is_said():

@@ -42,10 +42,11 @@ from termwise.inference.progress import monitored
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.additive import Subset
 from termwise.measures.base import Array
-from termwise.posterior.prune import least_missed, with_terms
+from termwise.posterior.prune import most_telling, with_terms
 from termwise.table import Schema, Table, open_dataset, read_table
 
 LEADING = 6  # terms drawn by default
+SMALL = 0.01  # share of a term that pruning leaves out
 
 
 class AdditiveModel(BaseEstimator):
@@ -247,18 +248,18 @@ class AdditiveModel(BaseEstimator):
         explained = self._ranked().explained
         return explained / (explained + self.noise_.variance)
 
-    def prune(self, threshold: float = 0.01, *, n_terms: int | None = None) -> Self:
+    def prune(self, threshold: float | None = None, *, n_terms: int | None = None) -> Self:
         """A fitted copy with the constant and the terms that have at least this share, and n_terms at most.
 
-        If there are more, the one goes that the data miss least (by their evidence), and so on. The terms
-        that stay take up what they can of the others, as if these had never been there; what they cannot
-        counts as noise. Shares are those of the terms that stay.
+        The threshold is 0.01, or none if n_terms is given. Of more terms those are taken of which the data
+        tell most: first the one with which their evidence is highest, then the one that adds most to it, and
+        so on. The terms that stay take up what they can of the others, as if these had never been there; what
+        they cannot counts as noise. Shares are those of the terms that stay.
         """
-        if (
-            isinstance(threshold, bool)
-            or not isinstance(threshold, (int, float, np.number))
-            or not 0.0 <= threshold <= 1.0
-        ):
+        if threshold is None:
+            threshold = SMALL if n_terms is None else 0.0
+        number = isinstance(threshold, (int, float, np.number)) and not isinstance(threshold, bool)
+        if not number or not 0.0 <= threshold <= 1.0:
             raise OptionError(f"threshold is {threshold!r}; use a share between 0 and 1")
         if n_terms is not None:
             whole_number("n_terms", n_terms, at_least=0)
@@ -268,7 +269,7 @@ class AdditiveModel(BaseEstimator):
             term.columns for term, share in zip(ranked.terms, shares, strict=True) if share >= threshold
         )
         if n_terms is not None:
-            kept = least_missed(self.posterior_, kept, n_terms)
+            kept = most_telling(self.posterior_, kept, n_terms)
         pruned = copy.copy(self)
         pruned.posterior_ = with_terms(self.posterior_, kept)
         pruned.noise_ = self.noise_.widened(pruned.posterior_.noise - self.posterior_.noise)
