@@ -83,7 +83,7 @@ def test_every_score_has_its_direction(score, best_first):
 
 def test_a_score_without_direction_is_refused():
     with pytest.raises(c.UnknownScoreError, match="use one of rmse"):
-        c.ranks(table([(0.7, 0.9, 1.0)]), "first_order")
+        c.ranks(table([(0.7, 0.9, 1.0)]), "train_rows")
 
 
 def test_ties_share_their_rank_even_if_their_last_digits_differ():
