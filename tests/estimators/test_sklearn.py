@@ -285,7 +285,8 @@ def test_prune_to_a_number_keeps_what_the_data_would_miss() -> None:
     assert len(pruned.terms_) == 2
     assert np.std(pruned.predict(X) - model.predict(X)) < 0.1
     assert model.prune(0.0, n_terms=0).terms_ == []
-    assert len(model.prune(n_terms=99).terms_) == len(model.prune().terms_)
+    assert len(model.prune(n_terms=99).terms_) == len(model.terms_)
+    assert model.prune(0.01, n_terms=99).terms_ == model.prune().terms_
     with pytest.raises(OptionError, match="n_terms"):
         model.prune(n_terms=-1)
 

@@ -1,6 +1,7 @@
 """Fewer terms: what is known of them is what a process of these terms alone would know of the same rows."""
 
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from termwise import OAKRegressor
 from termwise.errors import NumericalError
 from termwise.posterior import prune
 from termwise.posterior.posterior import Posterior
-from termwise.posterior.prune import _Removal, _Search, most_telling, with_terms
+from termwise.posterior.prune import _dropped, _Removal, _Search, _taken, most_telling, with_terms
 from tests.oracle import additive as oracle
 from tests.posterior.test_posterior import KERNEL, NEW, NOISE, TERMS, rows
 
@@ -89,16 +90,16 @@ def likely_noise(terms: tuple[tuple[int, ...], ...]) -> float:
 
 
 def test_the_gain_is_that_of_the_evidence(posterior):
-    search = _Search.of(posterior).next((0,))
+    search = _Search.of(posterior).moved([(0,)])
     whole = evidence(tuple(term for term in TERMS if term))
     for term in ((1,), (1, 2), (0, 1, 3)):
-        gain = search.with_term(term).gain()
+        gain = search.gain([term])
         # abs: directions in which the rows tell nothing are left out
         assert gain == pytest.approx(evidence(((0,), term), NOISE + search.variance) - whole, abs=1e-6)
 
 
 def test_the_slope_is_that_of_the_evidence(posterior):
-    search = _Search.of(posterior).next((0,))
+    search = _Search.of(posterior).moved([(0,)])
     noise, step = NOISE + search.variance, 1e-5
     before = seen(((0,),), noise)
     for term, slope in search.slopes([(1,), (1, 2), (2,)]).items():
@@ -116,15 +117,27 @@ def test_terms_come_one_by_one_by_their_evidence(posterior, monkeypatch):
         noise = likely_noise(taken)
         left = [term for term in every if term not in taken]
         taken = (*taken, max(left, key=lambda term: evidence((*taken, term), noise)))
-        assert most_telling(posterior, every, count) == taken
+        assert _taken(_Search.of(posterior), every, count).terms == taken
 
 
-def test_few_are_tried_in_full_and_all_are_kept_if_so_many_are_wanted(posterior):
+def test_terms_go_one_by_one_by_their_evidence(posterior, monkeypatch):
+    monkeypatch.setattr(prune, "TRIED", 99)
+    left = tuple(term for term in TERMS if term)
+    for count in range(len(left) - 1, len(left) // 2, -1):
+        noise = likely_noise(left)
+        left = max(combinations(left, count), key=lambda terms: evidence(terms, noise))
+        every = tuple(term for term in TERMS if term)
+        assert set(_dropped(_Search.of(posterior), every, count).terms) == set(left)
+
+
+def test_the_better_of_both_ways_is_taken(posterior):
     every = tuple(term for term in TERMS if term)
+    ways = [way(_Search.of(posterior), every, 4).terms for way in (_taken, _dropped)]
     found = most_telling(posterior, every, 4)
+    assert found in ways
     assert len(set(found)) == 4
-    worst = evidence(every[-4:], likely_noise(every[-4:]))
-    assert evidence(found, likely_noise(found)) > worst
+    best = max(evidence(terms, likely_noise(terms)) for terms in ways)
+    assert evidence(found, likely_noise(found)) == pytest.approx(best, abs=0.01)
     assert most_telling(posterior, every, 99) == every
 
 

@@ -326,12 +326,12 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         label = getattr(self, "label_", self.classes_.tolist()[1])
         return f"change in {LATENT_NAMES[self.link]} of", level_text(label)
 
-    def prune(self, threshold: float = 0.01, *, n_terms: int | None = None) -> Self:
+    def prune(self, threshold: float | None = None, *, n_terms: int | None = None) -> Self:
         """A fitted copy with the constant and the terms that have at least this share, and n_terms at most.
 
-        If there are more, the one goes that the data miss least (by their evidence), and so on. The terms
-        that stay take up what they can of the others; what they cannot makes the model less sure. With more
-        than two labels, each label keeps terms of its own.
+        The threshold is 0.01, or none if n_terms is given; of more terms those are taken of which the data
+        tell most. The terms that stay take up what they can of the others; what they cannot makes the model
+        less sure. With more than two labels, each label keeps terms of its own.
         """
         check_is_fitted(self, "classes_")
         if self.classes_.size == 2:

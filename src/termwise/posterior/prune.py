@@ -29,7 +29,8 @@ NEGLIGIBLE = 1e-9  # of a direction's prior variance: less than this the rows do
 LEAST_NOISE, MOST_NOISE = 1e-8, 10.0  # where more noise is looked for, in prior variances
 PRECISION = 0.02  # of its logarithm
 COMPARED = 1000  # rows on which what is missed is measured
-LOOKED_AT, TRIED = 60, 4  # terms whose slope is looked at, beyond those wanted; and those tried in full
+LOOKED_AT, TRIED = 50, 3  # terms that are looked at, beyond those wanted; and those tried in full
+AT_ONCE = 5  # of this many terms one is dropped, as long as there are more than twice as many as wanted
 
 
 def with_terms(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
@@ -58,24 +59,42 @@ def with_terms(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
 
 
 def most_telling(posterior: Posterior, terms: Sequence[Subset], count: int) -> tuple[Subset, ...]:
-    """As many of the terms as asked for: the one with which the evidence is highest comes first, and so on.
+    """As many of the terms as asked for, with an evidence as high as two ways of looking for them find.
 
-    Each time the terms with the steepest evidence are tried in full; what those not taken yet explain is
-    noise. Only so many of the terms are looked at, the first.
+    One takes term after term, the other drops one after the other; what is not taken counts as noise. Only
+    so many of the terms are looked at, the first.
     """
-    left = list(terms[: count + LOOKED_AT])
+    looked_at = list(terms[: count + LOOKED_AT])
     if len(terms) <= count:
-        return tuple(left)
-    taken: list[Subset] = []
+        return tuple(looked_at)
     search = _Search.of(posterior)
-    for _ in range(count):
+    ways = (_taken(search, looked_at, count), _dropped(search, looked_at, count))
+    return max(ways, key=_Search.gain).terms
+
+
+def _taken(search: _Search, terms: Sequence[Subset], count: int) -> _Search:
+    """First the term with which the evidence is highest, then the one that adds most to it, and so on."""
+    while len(search.terms) < count:
+        left = [term for term in terms if term not in search.terms]
         slopes = search.slopes(left)
         steepest = sorted(left, key=lambda term: -slopes[term])[:TRIED]
-        best = max(steepest, key=lambda term: search.with_term(term).gain())
-        search = search.next(best)
-        taken.append(best)
-        left.remove(best)
-    return tuple(taken)
+        search = search.moved([max(steepest, key=lambda term: search.gain([term]))])
+    return search
+
+
+def _dropped(search: _Search, terms: Sequence[Subset], count: int) -> _Search:
+    """From all terms down: many at once while there are many, then the one that the evidence misses least."""
+    search = search.moved(terms)
+    while len(search.terms) > count:
+        energies = search.energies()
+        least = sorted(search.terms, key=lambda term: energies[term])
+        surplus = len(least) - 2 * count
+        if surplus > 0:
+            drop = least[: min(-(-len(least) // AT_ONCE), surplus)]
+        else:
+            drop = [max(least[:TRIED], key=lambda term: search.gain([term]))]
+        search = search.moved(drop)
+    return search
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +105,8 @@ class _Search:
     R: Array
     noise: _Removal
     gone: _Removal
-    variance: float
+    variance: float = 0.0
+    terms: tuple[Subset, ...] = ()
 
     @classmethod
     def of(cls, posterior: Posterior) -> _Search:
@@ -95,30 +115,44 @@ class _Search:
         noise = _Removal.of(np.eye(len(Z)), posterior.alpha, R)
         constant = posterior.kernel.term_matrix((), Z, Z)
         gone = _Removal.of(posterior.prior(Z, Z) - constant, posterior.alpha, R)
-        return cls(posterior, R, noise, gone, 0.0)._with_noise()
+        return cls(posterior, R, noise, gone)._with_noise()
 
-    def with_term(self, term: Subset) -> _Removal:
-        """What is left out if a term is taken, with noise as much as before."""
-        return self._without(term) + self.noise.times(-self.variance)
+    def gain(self, moved: Sequence[Subset] = ()) -> float:
+        """What the log evidence gains beside that of all terms, if these are taken or dropped."""
+        gone = self._moved(moved) if moved else self.gone
+        return (gone + self.noise.times(-self.variance)).gain()
 
-    def next(self, term: Subset) -> _Search:
-        """The selection with one more term, and the noise that goes with it."""
-        return replace(self, gone=self._without(term))._with_noise()
+    def moved(self, terms: Sequence[Subset]) -> _Search:
+        """The selection with these terms, or without them where it had them; with the noise it then has."""
+        kept = tuple(term for term in self.terms if term not in terms)
+        added = tuple(term for term in terms if term not in self.terms)
+        return replace(self, gone=self._moved(terms), terms=kept + added)._with_noise()
 
     def slopes(self, terms: Sequence[Subset]) -> dict[Subset, float]:
         """How the log evidence rises with the variance of each term, where it is zero."""
+        alpha, root = self._solution()
+        G = 0.5 * (np.outer(alpha, alpha) - root @ root.T)
+        return {term: float(np.vdot(G, self._kernel(term))) for term in terms}
+
+    def energies(self) -> dict[Subset, float]:
+        """alpha' K alpha of each term: small if the selection hardly uses it."""
+        alpha, _ = self._solution()
+        return {term: float(alpha @ self._kernel(term) @ alpha) for term in self.terms}
+
+    def _solution(self) -> tuple[Array, Array]:
+        """alpha and the root of B of the selection."""
         removal = self.gone + self.noise.times(-self.variance)
         upper = removal.factor()
         root: Array = solve_triangular(upper, self.R.T, trans="T").T
-        alpha = self.posterior.alpha + root @ solve_triangular(upper, removal.linear, trans="T")
-        G = 0.5 * (np.outer(alpha, alpha) - root @ root.T)
-        Z, kernel = self.posterior.centres, self.posterior.kernel
-        return {term: float(np.vdot(G, kernel.term_matrix(term, Z, Z))) for term in terms}
+        return self.posterior.alpha + root @ solve_triangular(upper, removal.linear, trans="T"), root
 
-    def _without(self, term: Subset) -> _Removal:
-        Z, posterior = self.posterior.centres, self.posterior
-        own = posterior.kernel.term_matrix(term, Z, Z)
-        return self.gone + _Removal.of(own, posterior.alpha, self.R).times(-1.0)
+    def _moved(self, terms: Sequence[Subset]) -> _Removal:
+        signs = [1.0 if term in self.terms else -1.0 for term in terms]
+        parts = (sign * self._kernel(term) for sign, term in zip(signs, terms, strict=True))
+        return self.gone + _Removal.of(sum(parts, np.zeros(1)), self.posterior.alpha, self.R)
+
+    def _kernel(self, term: Subset) -> Array:
+        return self.posterior.kernel.term_matrix(term, self.posterior.centres, self.posterior.centres)
 
     def _with_noise(self) -> _Search:
         prior = self.posterior.prior(self.posterior.centres, self.posterior.centres)
