@@ -306,7 +306,7 @@ def test_prune_to_nothing_leaves_the_constant(oak: OAKRegressor) -> None:
     np.testing.assert_allclose(pruned.explain(as_pandas()).predictions, pruned.constant_)
 
 
-@pytest.mark.parametrize("threshold", [-0.1, 1.5, "0.1", None])
+@pytest.mark.parametrize("threshold", [-0.1, 1.5, "0.1", True])
 def test_prune_refuses_what_is_no_share(oak: OAKRegressor, threshold: Any) -> None:
     with pytest.raises(OptionError, match="use a share between 0 and 1"):
         oak.prune(threshold=threshold)
