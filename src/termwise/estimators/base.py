@@ -252,8 +252,9 @@ class AdditiveModel(BaseEstimator):
         """A fitted copy with the constant and the terms that have at least this share, and n_terms at most.
 
         The threshold is 0.01, or none if n_terms is given. Of more terms those are taken of which the data
-        tell most: a small share may tell much where columns go together. Those that stay take up what they can of the others, as if these had never been there; what
-        they cannot counts as noise. Shares are those of the terms that stay.
+        tell most: a small share may tell much where columns go together. Those that stay take up what they
+        can of the others, as if these had never been there; what they cannot counts as noise. Shares are
+        those of the terms that stay.
         """
         if threshold is None:
             threshold = SMALL if n_terms is None else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import tokenize
 import zipfile
 
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +19,7 @@ from termwise.io.restore import restore
 
 # What the standard library, NumPy and our own constructors raise for bytes that are not a model.
 DAMAGE = (
+    tokenize.TokenError,  # of NumPy, which reads the head of an array as Python has it
     zipfile.BadZipFile,
     struct.error,
     EOFError,
