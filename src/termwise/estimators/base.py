@@ -127,7 +127,8 @@ class AdditiveModel(BaseEstimator):
             engine = self._asked().engine(n_rows, sites=sites, local=local, kept=kept)
             folder = checkpoint_folder(given.checkpoint, given.resume)
             if engine != "exact":
-                options = self._asked().sparse_options(engine, n_rows, source.workers)
+                asked = self._asked()
+                options = asked.sparse_options(engine, n_rows, sites=sites, workers=source.workers)
                 check_sparse_memory(options, n_rows, len(source.about[0].names))
             rng = np.random.default_rng(seed_of(self.random_state))
             # The exact engine takes so few rows that the sample has all of them.

@@ -125,7 +125,8 @@ def learn_dataset(
     """Learn one function from all rows; also what was chosen for each column, and the learned encoding."""
     source, known = task.source, task.known
     n_rows = known.survey.n_rows
-    options = model._asked().sparse_options(task.engine, n_rows, source.workers)
+    sites = likelihood is not None
+    options = model._asked().sparse_options(task.engine, n_rows, sites=sites, workers=source.workers)
     encoder, X = known.encoder(flow=model._uses_flow(), unknown=model.unknown)
     require_columns(encoder)
     sample = known.encoded_sample(X, column)

@@ -25,6 +25,8 @@ STOCHASTIC_ROWS = 200_000  # beyond, minibatches find sites sooner than looks at
 MOST_ROWS = 20_000
 INFERENCES = ("auto", "exact", "sparse", "stochastic")
 LEAST_INDUCING, MOST_INDUCING = 256, 512
+# Of numbers with normal noise, up to so many rows: twice as many cost twice the time and see finer detail.
+FINE_INDUCING, FINE_ROWS = 1024, 100_000
 STOCHASTIC_INDUCING = 800  # with so many rows more detail can be told from noise; as in OAK section 5
 LEVEL_TABLES = 8  # of a column of levels: its kernel, the steps to it, and their gradients
 GIGABYTE = 1e9
@@ -84,9 +86,15 @@ class Asked:
         """The threads of this process that may work on rows."""
         return self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else cores()
 
-    def sparse_options(self, engine: str, n_rows: int, workers: Workers | None = None) -> SparseOptions:
+    def sparse_options(
+        self, engine: str, n_rows: int, *, sites: bool, workers: Workers | None = None
+    ) -> SparseOptions:
         """The search with inducing rows; their number by that of the rows if none is asked for."""
-        most = STOCHASTIC_INDUCING if engine == "stochastic" and n_rows > STOCHASTIC_ROWS else MOST_INDUCING
+        most = MOST_INDUCING
+        if engine == "stochastic" and n_rows > STOCHASTIC_ROWS:
+            most = STOCHASTIC_INDUCING
+        elif engine == "sparse" and not sites and n_rows <= FINE_ROWS:
+            most = FINE_INDUCING
         count = self.n_inducing or int(np.clip(n_rows // 4, LEAST_INDUCING, most))
         if workers is None or isinstance(workers, LocalWorkers):
             workers = LocalWorkers(self.threads)
@@ -102,7 +110,7 @@ def learn(
     if engine == "exact":
         _check_exact_memory(rows.y.size)
         return fit_exact(model, rows, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
-    options = asked.sparse_options(engine, rows.y.size)
+    options = asked.sparse_options(engine, rows.y.size, sites=model.likelihood is not None)
     check_sparse_memory(options, *rows.X.shape)
     by = fit_sparse if engine == "sparse" else fit_stochastic
     return by(model, Data.in_memory(rows, rng, options.n_inducing), options, rng, monitor)
