@@ -15,7 +15,7 @@ ADDITIVE = {"additive": "additive", "GAM": "gam", "SE": "se"}
 OURS = ("OAK", *ADDITIVE)
 TEN = 10
 REACHED = 0.99  # of the score of all terms, by the terms that are counted
-LADDER = (20, 40)  # tried where ten terms do not reach it
+LADDER = (20,)  # tried where ten terms do not reach it
 
 
 class Ours:
@@ -78,7 +78,7 @@ def parsimony(model: Ours, X: Columns, y: np.ndarray) -> Parsimony:
 
 
 def _terms(estimator: Any, ten: Any, X: Columns, y: np.ndarray, whole: float) -> int | None:
-    """The fewest terms that reach the score; None if forty do not.
+    """The fewest terms that reach the score; None if twenty do not.
 
     Terms are taken one after the other, so that up to ten they can be halved.
     """

@@ -27,9 +27,10 @@ from termwise.posterior.posterior import Posterior
 ROUNDING = 1e-12
 NEGLIGIBLE = 1e-9  # of a direction's prior variance: less than this the rows do not tell of it
 LEAST_NOISE, MOST_NOISE = 1e-8, 10.0  # where more noise is looked for, in prior variances
-PRECISION = 0.02  # of its logarithm
+PRECISION, ROUGH = 0.02, 0.3  # of its logarithm, and while terms are looked for
 COMPARED = 1000  # rows on which what is missed is measured
 LOOKED_AT, TRIED = 50, 3  # terms that are looked at, beyond those wanted; and those tried in full
+KEPT_BYTES = 1e9  # of kernels of columns, while terms are looked for
 AT_ONCE = 5  # of this many terms one is dropped, as long as there are more than twice as many as wanted
 
 
@@ -102,20 +103,23 @@ class _Search:
     """A selection of terms under way: `gone` is what they leave out, `variance` the noise in its place."""
 
     posterior: Posterior
+    kernels: _Kernels
     R: Array
     noise: _Removal
     gone: _Removal
+    scale: float
     variance: float = 0.0
     terms: tuple[Subset, ...] = ()
 
     @classmethod
     def of(cls, posterior: Posterior) -> _Search:
         """The constant alone."""
-        Z, R = posterior.centres, _directions(posterior)
-        noise = _Removal.of(np.eye(len(Z)), posterior.alpha, R)
-        constant = posterior.kernel.term_matrix((), Z, Z)
-        gone = _Removal.of(posterior.prior(Z, Z) - constant, posterior.alpha, R)
-        return cls(posterior, R, noise, gone)._with_noise()
+        kernels, R = _Kernels(posterior), _directions(posterior)
+        prior = posterior.prior(posterior.centres, posterior.centres)
+        noise = _Removal.of(np.eye(len(prior)), posterior.alpha, R)
+        gone = _Removal.of(prior - kernels(()), posterior.alpha, R)
+        scale = float(np.mean(np.diag(prior))) if len(prior) else 1.0
+        return cls(posterior, kernels, R, noise, gone, scale)._with_noise()
 
     def gain(self, moved: Sequence[Subset] = ()) -> float:
         """What the log evidence gains beside that of all terms, if these are taken or dropped."""
@@ -132,12 +136,12 @@ class _Search:
         """How the log evidence rises with the variance of each term, where it is zero."""
         alpha, root = self._solution()
         G = 0.5 * (np.outer(alpha, alpha) - root @ root.T)
-        return {term: float(np.vdot(G, self._kernel(term))) for term in terms}
+        return {term: float(np.vdot(G, self.kernels(term))) for term in terms}
 
     def energies(self) -> dict[Subset, float]:
         """alpha' K alpha of each term: small if the selection hardly uses it."""
         alpha, _ = self._solution()
-        return {term: float(alpha @ self._kernel(term) @ alpha) for term in self.terms}
+        return {term: float(alpha @ self.kernels(term) @ alpha) for term in self.terms}
 
     def _solution(self) -> tuple[Array, Array]:
         """alpha and the root of B of the selection."""
@@ -148,16 +152,36 @@ class _Search:
 
     def _moved(self, terms: Sequence[Subset]) -> _Removal:
         signs = [1.0 if term in self.terms else -1.0 for term in terms]
-        parts = (sign * self._kernel(term) for sign, term in zip(signs, terms, strict=True))
+        parts = (sign * self.kernels(term) for sign, term in zip(signs, terms, strict=True))
         return self.gone + _Removal.of(sum(parts, np.zeros(1)), self.posterior.alpha, self.R)
 
-    def _kernel(self, term: Subset) -> Array:
-        return self.posterior.kernel.term_matrix(term, self.posterior.centres, self.posterior.centres)
-
     def _with_noise(self) -> _Search:
-        prior = self.posterior.prior(self.posterior.centres, self.posterior.centres)
-        scale = float(np.mean(np.diag(prior))) if len(prior) else 1.0
-        return replace(self, variance=_most_likely(self.gone, self.noise, scale))
+        return replace(self, variance=_most_likely(self.gone, self.noise, self.scale, ROUGH))
+
+
+class _Kernels:
+    """The kernel of each term between the centres; those of columns are kept, as far as there is room."""
+
+    def __init__(self, posterior: Posterior) -> None:
+        self.kernel, self.centres = posterior.kernel, posterior.centres
+        self.room = int(KEPT_BYTES // max(8 * len(self.centres) ** 2, 1))
+        self.columns: dict[int, Array] = {}
+
+    def __call__(self, term: Subset) -> Array:
+        """variance_|u| prod_{d in u} z_d."""
+        product = np.full((len(self.centres), len(self.centres)), self.kernel.variances[len(term)])
+        for d in term:
+            product *= self._column(d)
+        return product
+
+    def _column(self, d: int) -> Array:
+        if d in self.columns:
+            return self.columns[d]
+        x = self.centres[:, d]
+        found: Array = self.kernel.components[d].matrix(x, x)
+        if len(self.columns) < self.room:
+            self.columns[d] = found
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,14 +221,14 @@ class _Removal:
         return -0.5 * (self.own + float(moved @ moved)) - float(np.sum(np.log(np.diag(upper))))
 
 
-def _most_likely(removal: _Removal, noise: _Removal, scale: float) -> float:
+def _most_likely(removal: _Removal, noise: _Removal, scale: float, precision: float = PRECISION) -> float:
     """The variance of the noise that makes up for what goes."""
 
     def loss(logarithm: float) -> float:
         return -(removal + noise.times(-np.exp(logarithm))).gain()
 
     bounds = np.log([LEAST_NOISE * scale, MOST_NOISE * scale])
-    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": PRECISION})
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": precision})
     return float(np.exp(found.x))
 
 
