@@ -74,31 +74,37 @@ def _pin(environment: str, package: str) -> str:
     return dict(line.split("==") for line in lines if "==" in line)[package]
 
 
-def _sklearn(name: str, function: str, most_rows: int | None = None) -> Peer:
+FEW = 3  # splits of a slow peer
+
+
+def _sklearn(
+    name: str, function: str, *, most_rows: int | None = None, most_splits: int | None = None
+) -> Peer:
     place = f"benchmarks.peers.sklearn_models:{function}"
-    return Peer(name, place, "scikit-learn", most_rows=most_rows)
+    return Peer(name, place, "scikit-learn", most_rows=most_rows, most_splits=most_splits)
 
 
 PEERS = {
     peer.name: peer
     for peer in (
         _sklearn("Linear", "linear"),
-        Peer("SVGP", "benchmarks.peers.gpflow_models:svgp", "gpflow", environment="gpflow"),
-        _sklearn("SVM", "svm", most_rows=100_000),
+        Peer("SVGP", "benchmarks.peers.gpflow_models:svgp", "gpflow", environment="gpflow", most_splits=FEW),
+        _sklearn("SVM", "svm", most_rows=100_000, most_splits=FEW),
         _sklearn("KNN", "knn"),
         _sklearn("GBM", "gbm"),
         _sklearn("AdaBoost", "adaboost"),
-        _sklearn("MLP", "mlp"),
-        _sklearn("GP", "gp", most_rows=2000),
+        _sklearn("MLP", "mlp", most_splits=FEW),
+        _sklearn("GP", "gp", most_rows=2000, most_splits=FEW),
         Peer("XGBoost", "benchmarks.peers.xgboost_models:xgboost", "xgboost"),
         Peer("LightGBM", "benchmarks.peers.lightgbm_models:lightgbm", "lightgbm"),
-        Peer("EBM", "benchmarks.peers.ebm_models:ebm", "interpret-core"),
+        Peer("EBM", "benchmarks.peers.ebm_models:ebm", "interpret-core", most_splits=FEW),
         Peer(
             "pyGAM",
             "benchmarks.peers.pygam_models:gam",
             "pygam",
             most_rows=200_000,
             environment="pygam",
+            most_splits=FEW,
         ),
         Peer(
             "BoTorch OAK",
@@ -106,6 +112,7 @@ PEERS = {
             "botorch",
             tasks=(REGRESSION,),
             most_rows=1000,
+            most_splits=FEW,
         ),
     )
 }
