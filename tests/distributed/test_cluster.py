@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -387,7 +388,9 @@ def test_what_is_no_client(path: Path, client: Any, cluster: Any) -> None:
 
     for wrong in (cluster, "tcp://127.0.0.1:8786", 3):
         refuse(wrong)
-    asyncio.run(asynchronous())
+    # In a thread of its own: tests with a browser leave a loop running in this one.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, asynchronous()).result()
     with pytest.raises(OptionError, match=r"use a concurrent.futures.Executor .* and client for"):
         model().fit_dataset(path, target="y", executor=client)
     with pytest.raises(OptionError, match="use one of them"):
