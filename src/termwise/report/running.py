@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.linalg import rq
 
 from termwise.encode.encoder import Encoder, LevelEncoder, NumberEncoder
 from termwise.explain.runnable import Runnable
@@ -61,9 +62,9 @@ def _model(model: Runnable, numbers: Numbers) -> dict[str, Any]:
         _column(encoder, d, component, posterior, numbers)
         for d, component in enumerate(posterior.kernel.components)
     ]
-    triangular = _is_upper(posterior.root)
-    rank = posterior.root.shape[1]
-    root = posterior.root[np.triu_indices(rank)] if triangular else posterior.root.T
+    size, rank = posterior.root.shape
+    triangular = size == rank
+    root = _upper(posterior.root)[np.triu_indices(rank)] if triangular else posterior.root.T
     return {
         "label": model.label,
         "kind": model.kind,
@@ -81,8 +82,12 @@ def _model(model: Runnable, numbers: Numbers) -> dict[str, Any]:
     }
 
 
-def _is_upper(root: Array) -> bool:
-    return root.shape[0] == root.shape[1] and not np.any(np.tril(root, -1))
+def _upper(root: Array) -> Array:
+    """An upper triangular U with U U' = root root', which has half as many numbers to write."""
+    if not np.any(np.tril(root, -1)):
+        return root
+    upper: Array = rq(root, mode="r")
+    return upper
 
 
 def _column(
