@@ -11,6 +11,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MEGABYTE = 2**20
+STATUS = Path("/proc/self/status")
 
 
 def call(function: str, *args: Any, **environment: str) -> Any:
@@ -40,15 +41,15 @@ def peak_megabytes() -> float:
 
     Linux: VmHWM, as ru_maxrss of a child begins with what its parent held.
     """
-    status = Path("/proc/self/status")
-    if status.exists():
-        return _kilobytes(status, "VmHWM") / 1024
+    if STATUS.exists():
+        return status_megabytes("VmHWM")
     import resource
 
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return size / MEGABYTE if sys.platform == "darwin" else size / 1024
 
 
-def _kilobytes(status: Path, field: str) -> int:
-    lines = status.read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+def status_megabytes(field: str) -> float:
+    """What Linux says of this process: VmRSS is held now, VmHWM was the most."""
+    lines = STATUS.read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.cells import Cell, Key, append_cell
+from termwise.estimators.engine import available_bytes
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROOM = 4e9  # bytes that must be free before one more cell starts beside others
@@ -94,7 +95,8 @@ def _job(state: Run, slot: int) -> None:
 def _wait_for_room(state: Run) -> None:
     while True:
         with state.lock:
-            if state.busy == 0 or _free_bytes() >= ROOM:
+            free = available_bytes()
+            if state.busy == 0 or free is None or free >= ROOM:
                 state.busy += 1
                 return
         time.sleep(PATIENCE)
@@ -183,12 +185,3 @@ def _cores(slot: int, jobs: int) -> list[int]:
         sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     )
     return list(known)[slot % len(known) :: jobs] or [slot % len(known)]
-
-
-def _free_bytes() -> float:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            lines = dict(line.split(":", 1) for line in file)
-        return float(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):
-        return ROOM  # the system does not say

@@ -12,29 +12,31 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.child import status_megabytes
 from benchmarks.harness.cells import Cell
 from benchmarks.harness.model import INTERVAL, Model, Predicted
 from benchmarks.harness.noise import residual_std
 from benchmarks.harness.ours import Ours, parsimony
 from benchmarks.harness.sets import Problem
+from benchmarks.timing import seconds
 
 LEAST_PROBABILITY = 1e-12  # a label that was called impossible costs no more than this
-STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+RESET = Path("/proc/self/clear_refs")
 
 
 def scored(problem: Problem, make: Callable[[], Model], **known: Any) -> Cell:
     """Fit the training rows and score the test rows; `known` is what the cell says of itself."""
     model = make()
     held = _reset_peak()
-    fit_seconds = _seconds(lambda: model.fit(problem.X, problem.y, problem.categorical))
+    fit_seconds = seconds(lambda: model.fit(problem.X, problem.y, problem.categorical))
     start = time.perf_counter()
     predicted = model.predict(problem.X_test)
     predict_seconds = time.perf_counter() - start
-    peak = _megabytes("VmHWM")
+    peak = None if held is None else status_megabytes("VmHWM") - held
     measured: dict[str, Any] = {
         "fit_seconds": fit_seconds,
         "predict_seconds": predict_seconds,
-        "peak_megabytes": None if held is None or peak is None else peak - held,
+        "peak_megabytes": peak,
     }
     # A model that lives in a process of its own has measured itself.
     own = {name: getattr(model, name, None) for name in measured}
@@ -89,23 +91,10 @@ def _of_ours(model: Model, problem: Problem) -> dict[str, Any]:
     return {**model.own_scores(*rows), **asdict(parsimony(model, *rows))}
 
 
-def _seconds(step: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    step()
-    return time.perf_counter() - start
-
-
 def _reset_peak() -> float | None:
     """Let the system count the peak anew; the megabytes held now, or None where it cannot be asked."""
     try:
         RESET.write_text("5")
     except OSError:
         return None
-    return _megabytes("VmRSS")
-
-
-def _megabytes(field: str) -> float | None:
-    if not STATUS.exists():
-        return None
-    lines = STATUS.read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
+    return status_megabytes("VmRSS")
