@@ -31,7 +31,7 @@ PRECISION, ROUGH = 0.02, 0.3  # of its logarithm, and while terms are looked for
 COMPARED = 1000  # rows on which what is missed is measured
 LOOKED_AT, TRIED = 50, 3  # terms that are looked at, beyond those wanted; and those tried in full
 KEPT_BYTES = 1e9  # of kernels of columns, while terms are looked for
-AT_ONCE = 5  # of this many terms one is dropped, as long as there are more than twice as many as wanted
+SWAPPED, ROUNDS = 3, 3  # terms that are taken and dropped again, and how often at most
 
 
 def with_terms(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
@@ -60,17 +60,22 @@ def with_terms(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
 
 
 def most_telling(posterior: Posterior, terms: Sequence[Subset], count: int) -> tuple[Subset, ...]:
-    """As many of the terms as asked for, with an evidence as high as two ways of looking for them find.
+    """As many of the terms as asked for, with an evidence as high as can be found term by term.
 
-    One takes term after term, the other drops one after the other; what is not taken counts as noise. Only
-    so many of the terms are looked at, the first.
+    What is not taken counts as noise. Then some more are taken and as many dropped, as long as that is
+    better: with others there, one that was taken first may no longer be needed. Only so many of the terms are
+    looked at, the first.
     """
     looked_at = list(terms[: count + LOOKED_AT])
     if len(terms) <= count:
         return tuple(looked_at)
-    search = _Search.of(posterior)
-    ways = (_taken(search, looked_at, count), _dropped(search, looked_at, count))
-    return max(ways, key=_Search.gain).terms
+    search = _taken(_Search.of(posterior), looked_at, count)
+    for _ in range(ROUNDS):
+        swapped = _dropped(_taken(search, looked_at, min(count + SWAPPED, len(looked_at))), count)
+        if swapped.gain() <= search.gain():
+            break
+        search = swapped
+    return search.terms
 
 
 def _taken(search: _Search, terms: Sequence[Subset], count: int) -> _Search:
@@ -83,18 +88,12 @@ def _taken(search: _Search, terms: Sequence[Subset], count: int) -> _Search:
     return search
 
 
-def _dropped(search: _Search, terms: Sequence[Subset], count: int) -> _Search:
-    """From all terms down: many at once while there are many, then the one that the evidence misses least."""
-    search = search.moved(terms)
+def _dropped(search: _Search, count: int) -> _Search:
+    """Without the term that the evidence misses least, then the next, and so on."""
     while len(search.terms) > count:
         energies = search.energies()
-        least = sorted(search.terms, key=lambda term: energies[term])
-        surplus = len(least) - 2 * count
-        if surplus > 0:
-            drop = least[: min(-(-len(least) // AT_ONCE), surplus)]
-        else:
-            drop = [max(least[:TRIED], key=lambda term: search.gain([term]))]
-        search = search.moved(drop)
+        least = sorted(search.terms, key=lambda term: energies[term])[:TRIED]
+        search = search.moved([max(least, key=lambda term: search.gain([term]))])
     return search
 
 
@@ -106,6 +105,7 @@ class _Search:
     kernels: _Kernels
     R: Array
     noise: _Removal
+    silent: _Silent
     gone: _Removal
     scale: float
     variance: float = 0.0
@@ -114,17 +114,17 @@ class _Search:
     @classmethod
     def of(cls, posterior: Posterior) -> _Search:
         """The constant alone."""
-        kernels, R = _Kernels(posterior), _directions(posterior)
+        kernels, (R, silent) = _Kernels(posterior), _directions(posterior)
         prior = posterior.prior(posterior.centres, posterior.centres)
         noise = _Removal.of(np.eye(len(prior)), posterior.alpha, R)
         gone = _Removal.of(prior - kernels(()), posterior.alpha, R)
         scale = float(np.mean(np.diag(prior))) if len(prior) else 1.0
-        return cls(posterior, kernels, R, noise, gone, scale)._with_noise()
+        return cls(posterior, kernels, R, noise, silent, gone, scale)._with_noise()
 
     def gain(self, moved: Sequence[Subset] = ()) -> float:
         """What the log evidence gains beside that of all terms, if these are taken or dropped."""
         gone = self._moved(moved) if moved else self.gone
-        return (gone + self.noise.times(-self.variance)).gain()
+        return (gone + self.noise.times(-self.variance)).gain() + self.silent.gain(self.variance)
 
     def moved(self, terms: Sequence[Subset]) -> _Search:
         """The selection with these terms, or without them where it had them; with the noise it then has."""
@@ -156,7 +156,8 @@ class _Search:
         return self.gone + _Removal.of(sum(parts, np.zeros(1)), self.posterior.alpha, self.R)
 
     def _with_noise(self) -> _Search:
-        return replace(self, variance=_most_likely(self.gone, self.noise, self.scale, ROUGH))
+        variance = _most_likely(self.gone, self.noise, self.scale, self.silent, ROUGH)
+        return replace(self, variance=variance)
 
 
 class _Kernels:
@@ -221,11 +222,37 @@ class _Removal:
         return -0.5 * (self.own + float(moved @ moved)) - float(np.sum(np.log(np.diag(upper))))
 
 
-def _most_likely(removal: _Removal, noise: _Removal, scale: float, precision: float = PRECISION) -> float:
+@dataclass(frozen=True, eq=False)
+class _Silent:
+    """Directions S in which no term says anything: the eigenvalues of S'S, and S'alpha along its vectors.
+
+    Rows scatter there by the noise alone, which is how they tell how little of it there is.
+    """
+
+    precisions: Array
+    seen: Array
+
+    def gain(self, variance: float) -> float:
+        """What the log evidence gains by more noise, as far as it is seen in these directions."""
+        factors = 1.0 + variance * self.precisions
+        return -0.5 * float(np.sum((variance * self.seen) ** 2 / factors + np.log(factors)))
+
+
+NOWHERE = _Silent(np.zeros(0), np.zeros(0))
+
+
+def _most_likely(
+    removal: _Removal,
+    noise: _Removal,
+    scale: float,
+    silent: _Silent = NOWHERE,
+    precision: float = PRECISION,
+) -> float:
     """The variance of the noise that makes up for what goes."""
 
     def loss(logarithm: float) -> float:
-        return -(removal + noise.times(-np.exp(logarithm))).gain()
+        variance = float(np.exp(logarithm))
+        return -(removal + noise.times(-variance)).gain() - silent.gain(variance)
 
     bounds = np.log([LEAST_NOISE * scale, MOST_NOISE * scale])
     found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": precision})
@@ -239,12 +266,16 @@ def _missed(whole: Posterior, pruned: Posterior) -> float:
     return of_mean + max(float(np.mean(whole.variance(X) - pruned.variance(X))), 0.0)
 
 
-def _directions(posterior: Posterior) -> Array:
-    """The root, in the directions that the rows tell of.
+def _directions(posterior: Posterior) -> tuple[Array, _Silent]:
+    """The root in the directions that the terms tell of, and the others.
 
-    Terms are parts of the whole kernel: where that has no variance they have none.
+    Terms are parts of the whole kernel: where that has no variance they have none. Noise that is the same for
+    all rows does not mix the two; and where no row tells anything, there is nothing to mix.
     """
     Z, root = posterior.centres, posterior.root
     eigenvalues, vectors = np.linalg.eigh(root.T @ posterior.prior(Z, Z) @ root)
-    found: Array = root @ vectors[:, eigenvalues > NEGLIGIBLE]
-    return found
+    told = eigenvalues > NEGLIGIBLE
+    found: Array = root @ vectors[:, told]
+    others: Array = root @ vectors[:, ~told]
+    precisions, axes = np.linalg.eigh(others.T @ others)
+    return found, _Silent(precisions, axes.T @ (others.T @ posterior.alpha))
