@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from termwise.encode.rows import ArrayChunk
-from termwise.inference import blocks, sites
+from termwise.inference import blocks, kept, sites
 from termwise.inference.approximate import SiteObjective
+from termwise.inference.blocks import Setting
 from termwise.inference.model import Model
 from termwise.inference.sites import RULES
-from termwise.inference.sparse import SparseObjective
+from termwise.inference.sparse import SparseObjective, push_of
 from termwise.inference.sparse_sites import SparseSiteObjective
 from termwise.inference.workers import ExecutorWorkers, LocalWorkers
 from termwise.likelihoods import Gaussian, Logit, Poisson, Probit, Student
@@ -88,3 +89,32 @@ def test_threads_and_workers_change_no_bit(monkeypatch):
             other, slope = sparse_of(model, X, observed, Z, workers).value_and_gradient(theta)
             assert other == value
             np.testing.assert_array_equal(slope, gradient)
+
+
+@pytest.mark.parametrize("room", [2**27, 3000, 0])
+def test_what_is_kept_between_looks_changes_no_bit(room, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
+    model, X, observed, theta = problem(Logit(), n=30)
+    inducing = without_missing(X)[:6]
+    alone = sparse_of(model, X, observed, inducing, ExecutorWorkers(ThreadPoolExecutor(2)))  # keep nothing
+    monkeypatch.setattr(kept, "KEPT_BYTES", room)
+    keeping = sparse_of(model, X, observed, inducing)
+    for at in (theta, theta + 0.1):
+        (value, gradient), (expected, slope) = (one.value_and_gradient(at) for one in (keeping, alone))
+        assert value == expected
+        np.testing.assert_array_equal(gradient, slope)
+
+
+@pytest.mark.parametrize("likelihood", [Logit(), Probit(), Student(0.5, 4.0), Gaussian(0.3)])
+@pytest.mark.parametrize("step", [0.1, -0.1])
+def test_what_is_known_is_carried_to_other_parameters(likelihood, step):
+    """There the bound is closer to its best than by the whitened values as they were."""
+    model, X, observed, theta = problem(likelihood, n=60)
+    objective = sparse_of(model, X, observed, without_missing(X)[:12])
+    there = theta + step * np.random.default_rng(0).standard_normal(theta.size)
+    known = objective.settled(theta)
+    push, _ = push_of(Setting(model, there, objective.inducing))
+    begins = known, objective._known_through(push.root), objective.settled(there)
+    before, carried, best = (objective._look(push.setting, push.root, each)[2] for each in begins)
+    assert best - carried < 0.8 * (best - before)
+    assert carried < best

@@ -1,4 +1,4 @@
-"""Rows as the sums over them have laid them out, kept for the way back over the same rows."""
+"""Rows as the sums over them have laid them out, kept for more sums and the way back over the same rows."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ class Block:
 
 
 class Kept:
-    """Layouts of the first rows, within one process: memory must not grow with all of them.
+    """Layouts of the first rows, and what inducing rows tell of them, within one process.
 
-    An evaluation begins, then come all sums, then the way back. The memory is used again at the next.
+    An evaluation begins, then come all sums, then the way back. The memory is used again at the next; it must
+    not grow with the rows.
     """
 
     def __init__(self) -> None:
         self.late = True
         self._layouts: dict[tuple[int, int], tuple[Block, Layout]] = {}  # the block holds its chunk alive
+        self._told: dict[tuple[int, int], Array] = {}
         self._used: list[Array] = []
         self._free: list[Array] = []
         self._room = KEPT_BYTES
@@ -52,6 +54,7 @@ class Kept:
         """Forget the evaluation before; tangents of late parameters only if they are wanted."""
         self.late = late
         self._layouts.clear()
+        self._told.clear()
         self._free += self._used
         self._used.clear()
 
@@ -65,6 +68,19 @@ class Kept:
             memory = self._memory(layout.size)
         if memory is not None:
             self._layouts[block.key] = block, layout.copied_to(memory)
+
+    def told(self, block: Block) -> Array | None:
+        """The matrix of a block that `room_for` has given at the same evaluation, as it was filled."""
+        return self._told.get(block.key)
+
+    def room_for(self, block: Block, columns: int) -> Array | None:
+        """A matrix to fill for sums that come again, if there is room."""
+        with self._lock:
+            memory = self._memory(block.y.size * columns)
+        if memory is None:
+            return None
+        self._told[block.key] = matrix = memory[: block.y.size * columns].reshape(-1, columns)
+        return matrix
 
     def _memory(self, size: int) -> Array | None:
         fitting = next((i for i, memory in enumerate(self._free) if memory.size >= size), None)

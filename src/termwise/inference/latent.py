@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from termwise.inference.mixing import Mixing
 from termwise.linalg.cholesky import Factor, factorise
 from termwise.measures.base import Array
 
@@ -27,9 +28,11 @@ class Sites:
         """Sites with a precision above zero."""
         return cls(np.maximum(tau, LEAST_PRECISION), nu)
 
-    def towards(self, other: Sites, step: float) -> Sites:
-        """A part of the way to others."""
-        return Sites.of(self.tau + step * (other.tau - self.tau), self.nu + step * (other.nu - self.nu))
+    def towards(self, other: Sites, step: float, mixing: Mixing) -> Sites:
+        """A part of the way to others, as far as steps before it lead farther."""
+        here, there = (np.concatenate([sites.nu, sites.tau]) for sites in (self, other))
+        nu, tau = np.split(mixing.next(here, there - here, step), 2)
+        return Sites.of(tau, nu)
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,21 +121,31 @@ def _sites(block: Block, view: View, own: Own, A: Array, spare: Array) -> _Sites
 
 
 def _block_sums(block: Block, view: View) -> SiteSums:
-    setting = view.setting
-    own = Own(layout_for_sums(block, setting), setting)
-    A, spare = workspace(block.y.size, len(setting.inducing))
+    own = Own(layout_for_sums(block, view.setting), view.setting)
+    A, spare = workspace(block.y.size, len(view.setting.inducing))
+    A = _told(block, view, own, A)
+    return _sums_of(_sites(block, view, own, A, spare), A, spare)
+
+
+def _told(block: Block, view: View, own: Own, spare: Array) -> Array:
+    """a_n of the rows: the same at every look, as long as parameters stay."""
+    setting, kept = view.setting, view.setting.kept
+    found = None if kept is None else kept.told(block)
+    if found is not None:
+        return found
+    room = None if kept is None else kept.room_for(block, len(setting.inducing))
+    A = spare if room is None else room
     run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=A)
     multiply_by_upper(A, view.root)
-    return _sums_of(_sites(block, view, own, A, spare), A)
+    return A
 
 
-def _sums_of(sites: _Sites, A: Array) -> SiteSums:
-    """The sums; A is used up."""
+def _sums_of(sites: _Sites, A: Array, spare: Array) -> SiteSums:
     linear = sites.nu @ A
-    A *= np.sqrt(sites.tau)[:, None]
+    np.multiply(A, np.sqrt(sites.tau)[:, None], out=spare)
     by_row = sites.observed.expected_by_parameters(sites.mean, sites.variance)
     value = float(np.sum(sites.value))
-    return SiteSums(len(A), value, upper_square(A), linear, np.sum(by_row, axis=1))
+    return SiteSums(len(A), value, upper_square(spare), linear, np.sum(by_row, axis=1))
 
 
 def _block_step(block: Block, pull: SitePull, *, with_sums: bool) -> SiteStep:
@@ -153,4 +163,4 @@ def _block_step(block: Block, pull: SitePull, *, with_sums: bool) -> SiteStep:
     by_order, by_own = own.adjoint_of_whole(-0.5 * sites.tau)
     columns, common = own.layout.row_gradient(given, by_own)
     reached = Reached(columns, common, given.variances + by_order, 0.0, given.z.u, given.z.a)
-    return SiteStep(_sums_of(sites, A) if with_sums else NO_SUMS, reached)
+    return SiteStep(_sums_of(sites, A, G) if with_sums else NO_SUMS, reached)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from termwise.inference.latent import Conditioned, Sites
+from termwise.inference.mixing import DEPTH, Mixing
 from termwise.likelihoods.observed import Observed
 from termwise.measures.base import Array
 
@@ -20,6 +21,7 @@ MOST_STEPS = 200
 TOLERANCE = 1e-9  # nats
 LEAST_STEP = 1e-6
 GROWTH = 1.1  # of a step that was shortened: where a whole step went too far once, it mostly does so again
+FARTHER = 10.0  # from rest than before: the steps before have led astray
 DIFFERENCE = 1e-5  # of log parameters
 
 
@@ -58,6 +60,7 @@ class Rule(ABC):
 
     step = 1.0
     rises = True  # whether a step of the right length cannot lower the value
+    depth = DEPTH  # of what steps learn from those before
 
     @abstractmethod
     def propose(self, posterior: Conditioned, observed: Observed) -> Proposal:
@@ -93,6 +96,8 @@ class Variational(Rule):
 
 class Laplace(Rule):
     """The normal at the mode with the curvature there, by Newton's steps. Rasmussen and Williams sec. 3.4."""
+
+    depth = 0  # Newton's steps know better
 
     def propose(self, posterior: Conditioned, observed: Observed) -> Proposal:
         """log p(y, f), without the determinant that is the same for all f, and Newton's sites."""
@@ -166,17 +171,18 @@ def settle(rule: Rule, K: Array, observed: Observed, sites: Sites | None = None)
         sites = Sites.of(tau, first + tau * f)
     here = Conditioned.on(K, sites)
     now = rule.propose(here, observed)
-    step, converged, steps = rule.step, False, 0
+    mixing, step, converged, steps = Mixing(len(K), rule.depth), rule.step, False, 0
     while not converged and steps < MOST_STEPS and step > LEAST_STEP:
         steps += 1
-        there = Conditioned.on(K, here.sites.towards(now.sites, step))
+        there = Conditioned.on(K, here.sites.towards(now.sites, step, mixing))
         then = rule.propose(there, observed)
-        change = then.value - now.value
+        change, left = then.value - now.value, _distance(there.sites, then.sites)
         worse = not np.isfinite(change) or (rule.rises and change < -TOLERANCE * max(1.0, abs(now.value)))
-        if worse:
-            step *= 0.5
+        if worse or (mixing.remembers and left > FARTHER * _distance(here.sites, now.sites)):
+            step *= 1.0 if mixing.remembers else 0.5
+            mixing.forget()
             continue
-        converged = abs(change) < TOLERANCE and _distance(there.sites, then.sites) < np.sqrt(TOLERANCE)
+        converged = abs(change) < TOLERANCE and left < np.sqrt(TOLERANCE)
         here, now, step = there, then, min(rule.step, GROWTH * step)
     evidence = rule.evidence(now.value, here)
     return Settled(here, evidence, rule.slope(here, observed, K), converged, steps)

@@ -8,17 +8,19 @@ from functools import reduce
 from operator import add
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor
+from scipy.linalg import solve_triangular
 
 from termwise.errors import NumericalError
 from termwise.inference.blocks import Chunk, Reached, Setting
 from termwise.inference.bound import shrinkage_root
 from termwise.inference.kept import Kept
+from termwise.inference.mixing import Mixing
 from termwise.inference.model import Model
 from termwise.inference.site_blocks import SitePull, SiteSums, View, site_adjoint, site_statistics
 from termwise.inference.sites import GROWTH, LEAST_STEP, MOST_STEPS
 from termwise.inference.sparse import Solution, kept_by, push_of, through_inducing
 from termwise.inference.workers import Workers
+from termwise.linalg.in_place import in_place, invert_upper
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
@@ -37,12 +39,25 @@ class Inducing:
         """Nothing known."""
         return cls(np.zeros((size, size)), np.zeros(size))
 
-    def towards(self, sums: SiteSums, step: float) -> Inducing:
-        """A part of the way to what the rows ask for."""
-        outer = np.triu(sums.outer) + np.triu(sums.outer, 1).T
-        return Inducing(
-            self.outer + step * (outer - self.outer), self.linear + step * (sums.linear - self.linear)
-        )
+    @classmethod
+    def asked(cls, sums: SiteSums) -> Inducing:
+        """What the rows ask for."""
+        return cls(np.triu(sums.outer) + np.triu(sums.outer, 1).T, sums.linear)
+
+    @classmethod
+    def _from(cls, flat: Array, size: int) -> Inducing:
+        return cls(flat[size:].reshape(size, size), flat[:size])
+
+    @property
+    def _flat(self) -> Array:
+        return np.concatenate([self.linear, self.outer.ravel()])
+
+    def towards(self, sums: SiteSums, step: float, mixing: Mixing | None = None) -> Inducing:
+        """A part of the way to what the rows ask for, as far as steps before it lead farther."""
+        here = self._flat
+        residual = Inducing.asked(sums)._flat - here
+        there = here + step * residual if mixing is None else mixing.next(here, residual, step)
+        return Inducing._from(there, self.linear.size)
 
     def scaled(self, by: float) -> Inducing:
         """What is known of so many times the rows, if these are like all."""
@@ -52,17 +67,17 @@ class Inducing:
         """The mean, an upper triangle whose square C C' is the covariance, and KL from the prior."""
         size = self.linear.size
         # C = F^-1 for the precision F'F, F upper triangular, has C C' = (F'F)^-1.
-        try:
-            upper, _ = cho_factor(np.eye(size) + self.outer, lower=False)
-        except (LinAlgError, ValueError) as error:
-            raise NumericalError(f"the sums over rows are no numbers to compute with: {error}") from None
-        upper = np.triu(upper)
-        spread = np.linalg.solve(upper, np.eye(size))
+        spread = np.array(self.outer, order="F")
+        spread.reshape(-1, order="F")[:: size + 1] += 1.0
+        if in_place("dpotrf", spread):
+            raise NumericalError("the sums over rows are no numbers to compute with")
+        log_determinant = 2.0 * float(np.sum(np.log(np.diag(spread))))
+        invert_upper(spread)
+        spread = np.ascontiguousarray(np.triu(spread))
         mean = spread @ (spread.T @ self.linear)
-        log_determinant = 2.0 * float(np.sum(np.log(np.diag(upper))))
         trace = float(np.sum(spread**2))
         divergence = 0.5 * (log_determinant + trace - size + float(mean @ mean))
-        return mean, np.ascontiguousarray(np.triu(spread)), divergence
+        return mean, spread, divergence
 
 
 def pull_of(view: View, *, late: bool) -> SitePull:
@@ -105,13 +120,12 @@ class SparseSiteObjective:
     evaluations: int = 0
     known: Inducing | None = None
     tolerance: float = TOLERANCE
+    _root: Array | None = None  # through which `known` was found
 
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
         """The objective and its gradient, for late parameters only if wanted; sets `jitter`."""
         self.evaluations += 1
-        self.kept.begin(late=late)
-        kept = kept_by(self.workers, self.kept)
-        view, sums, value = self._settle(Setting(self.model, theta, self.inducing, kept))
+        view, sums, value = self._settle(self._setting(theta, late=late))
         pull = pull_of(view, late=late)
         reached: Reached = reduce(add, self.workers.map(site_adjoint, self.chunks, pull))
         prior, gradient = self.model.log_prior(theta)
@@ -119,31 +133,56 @@ class SparseSiteObjective:
 
     def settled(self, theta: Array) -> Inducing:
         """What the rows tell of the inducing values at theta."""
-        self._settle(Setting(self.model, theta, self.inducing))
+        self._settle(self._setting(theta, late=False))
         assert self.known is not None, "it has settled"
         return self.known
+
+    def _setting(self, theta: Array, *, late: bool) -> Setting:
+        self.kept.begin(late=late)
+        return Setting(self.model, theta, self.inducing, kept_by(self.workers, self.kept))
 
     def _settle(self, setting: Setting) -> tuple[View, SiteSums, float]:
         """Move the inducing values until the bound stays; steps that go too far are shortened."""
         push, self.jitter = push_of(setting)
-        here = self.known or Inducing.prior(len(self.inducing))
+        here = self._known_through(push.root)
         view, sums, value = self._look(push.setting, push.root, here)
-        step = 1.0
+        # The linear part tells how far it is to go, and is small beside the other.
+        step, mixing, resting = 1.0, Mixing(len(self.inducing)), False
         for _ in range(MOST_STEPS):
-            there = here.towards(sums, step)
-            then = self._look(push.setting, push.root, there)
+            there = here.towards(sums, step, mixing)
+            try:
+                then = self._look(push.setting, push.root, there)
+            except NumericalError:
+                if not mixing.remembers:
+                    raise
+                mixing.forget()
+                continue
             change = then[2] - value
             if not change >= -self.tolerance * sums.n_rows:
-                step *= 0.5
+                step *= 1.0 if mixing.remembers else 0.5
+                mixing.forget()
                 if step < LEAST_STEP:
                     break
                 continue
             here, (view, sums, value) = there, then
-            if abs(change) < self.tolerance * sums.n_rows and step > 0.5:
+            rested, resting = resting, abs(change) < self.tolerance * sums.n_rows and step > 0.5
+            if rested and resting:
                 break
             step = min(1.0, GROWTH * step)
-        self.known = here
+        self.known, self._root = here, push.root
         return view, sums, value
+
+    def _known_through(self, root: Array) -> Inducing:
+        """Where to begin: what rows have told of the function at inducing rows holds at other parameters too.
+
+        With a_n = root' k_n the weights root a_n, by which inducing rows stand for row n, hardly change.
+        """
+        if self.known is None:
+            return Inducing.prior(len(root))
+        if self._root is None:
+            return self.known
+        to: Array = solve_triangular(root, self._root)
+        return Inducing(to @ self.known.outer @ to.T, to @ self.known.linear)
 
     def _look(self, setting: Setting, root: Array, here: Inducing) -> tuple[View, SiteSums, float]:
         mean, spread, divergence = here.moments()
@@ -153,7 +192,7 @@ class SparseSiteObjective:
 
     def posterior(self, theta: Array) -> Solution:
         """What is known at theta, with the inducing rows as centres."""
-        view, _, bound = self._settle(Setting(self.model, theta, self.inducing))
+        view, _, bound = self._settle(self._setting(theta, late=False))
         assert self.known is not None, "it has settled"
         taken = shrinkage_root(self.known.outer)
         Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
-from termwise.likelihoods.base import Likelihood, Tilted
+from termwise.likelihoods.base import Expected, Likelihood, Tilted
 from termwise.measures.base import Array
 
 LOG_ROOT = 0.5 * float(np.log(2.0 * np.pi))
@@ -32,6 +32,23 @@ class Logit(Likelihood):
         p, q = expit(f), expit(-f)
         bend = -p * q
         return np.where(y > 0.5, q, -p), bend, bend * (q - p)
+
+    def expected(self, y: Array, mean: Array, variance: Array) -> Expected:
+        """By quadrature, with one exponential a node instead of three."""
+        signs = _signs(y)
+
+        def look(y: Array, f: Array, weights: Array, power: Array) -> tuple[Array, ...]:
+            # f is turned so that the label that was seen lies above zero.
+            small = np.exp(-np.abs(f))
+            larger = 1.0 / (1.0 + small)
+            bend = small * larger
+            missed = np.where(f > 0.0, bend, larger)
+            bend *= larger
+            value = np.minimum(f, 0.0) - np.log1p(small)
+            return value @ weights, missed @ weights, -0.5 * (bend @ weights)
+
+        value, slope, curvature = self._by_quadrature(look, y, signs * mean, variance)
+        return Expected(value, signs * slope, curvature)
 
     def sharpness(self, y: Array) -> Array:
         """The curvature at f = 0."""
