@@ -30,7 +30,7 @@ LEAST_NOISE, MOST_NOISE = 1e-8, 10.0  # where more noise is looked for, in prior
 PRECISION, ROUGH = 0.02, 0.3  # of its logarithm, and while terms are looked for
 COMPARED = 1000  # rows on which what is missed is measured
 LOOKED_AT, TRIED = 50, 3  # terms that are looked at, beyond those wanted; and those tried in full
-KEPT_BYTES = 1e9  # of kernels of columns, while terms are looked for
+KEPT_BYTES = 5e8  # of kernels of columns, and as many of terms, while terms are looked for
 SWAPPED, ROUNDS = 3, 3  # terms that are taken and dropped again, and how often at most
 
 
@@ -102,7 +102,7 @@ class _Search:
     """A selection of terms under way: `gone` is what they leave out, `variance` the noise in its place."""
 
     posterior: Posterior
-    kernels: _Kernels
+    parts: _Parts
     R: Array
     noise: _Removal
     silent: _Silent
@@ -114,12 +114,13 @@ class _Search:
     @classmethod
     def of(cls, posterior: Posterior) -> _Search:
         """The constant alone."""
-        kernels, (R, silent) = _Kernels(posterior), _directions(posterior)
+        R, silent = _directions(posterior)
+        parts = _Parts(posterior, R)
         prior = posterior.prior(posterior.centres, posterior.centres)
         noise = _Removal.of(np.eye(len(prior)), posterior.alpha, R)
-        gone = _Removal.of(prior - kernels(()), posterior.alpha, R)
+        gone = _Removal.of(prior - parts.kernel(()), posterior.alpha, R)
         scale = float(np.mean(np.diag(prior))) if len(prior) else 1.0
-        return cls(posterior, kernels, R, noise, silent, gone, scale)._with_noise()
+        return cls(posterior, parts, R, noise, silent, gone, scale)._with_noise()
 
     def gain(self, moved: Sequence[Subset] = ()) -> float:
         """What the log evidence gains beside that of all terms, if these are taken or dropped."""
@@ -136,12 +137,12 @@ class _Search:
         """How the log evidence rises with the variance of each term, where it is zero."""
         alpha, root = self._solution()
         G = 0.5 * (np.outer(alpha, alpha) - root @ root.T)
-        return {term: float(np.vdot(G, self.kernels(term))) for term in terms}
+        return {term: float(np.vdot(G, self.parts.kernel(term))) for term in terms}
 
     def energies(self) -> dict[Subset, float]:
         """alpha' K alpha of each term: small if the selection hardly uses it."""
         alpha, _ = self._solution()
-        return {term: float(alpha @ self.kernels(term) @ alpha) for term in self.terms}
+        return {term: float(alpha @ self.parts.kernel(term) @ alpha) for term in self.terms}
 
     def _solution(self) -> tuple[Array, Array]:
         """alpha and the root of B of the selection."""
@@ -151,26 +152,36 @@ class _Search:
         return self.posterior.alpha + root @ solve_triangular(upper, removal.linear, trans="T"), root
 
     def _moved(self, terms: Sequence[Subset]) -> _Removal:
-        signs = [1.0 if term in self.terms else -1.0 for term in terms]
-        parts = (sign * self.kernels(term) for sign, term in zip(signs, terms, strict=True))
-        return self.gone + _Removal.of(sum(parts, np.zeros(1)), self.posterior.alpha, self.R)
+        gone = self.gone
+        for term in terms:
+            gone += self.parts.removal(term).times(1.0 if term in self.terms else -1.0)
+        return gone
 
     def _with_noise(self) -> _Search:
         variance = _most_likely(self.gone, self.noise, self.scale, self.silent, ROUGH)
         return replace(self, variance=variance)
 
 
-class _Kernels:
-    """The kernel of each term between the centres; those of columns are kept, as far as there is room."""
+class _Parts:
+    """The kernel of each term between the centres, and its removal; kept as far as there is room."""
 
-    def __init__(self, posterior: Posterior) -> None:
-        self.kernel, self.centres = posterior.kernel, posterior.centres
-        self.room = int(KEPT_BYTES // max(8 * len(self.centres) ** 2, 1))
+    def __init__(self, posterior: Posterior, R: Array) -> None:
+        self.posterior, self.R = posterior, R
+        self.room = int(KEPT_BYTES // max(8 * len(R) ** 2, 1))
         self.columns: dict[int, Array] = {}
+        self.removals: dict[Subset, _Removal] = {}
 
-    def __call__(self, term: Subset) -> Array:
+    def removal(self, term: Subset) -> _Removal:
+        """What goes with a term: it is looked at again and again."""
+        found = self.removals.get(term) or _Removal.of(self.kernel(term), self.posterior.alpha, self.R)
+        if len(self.removals) < self.room:
+            self.removals[term] = found
+        return found
+
+    def kernel(self, term: Subset) -> Array:
         """variance_|u| prod_{d in u} z_d."""
-        product = np.full((len(self.centres), len(self.centres)), self.kernel.variances[len(term)])
+        size = len(self.posterior.centres)
+        product = np.full((size, size), self.posterior.kernel.variances[len(term)])
         for d in term:
             product *= self._column(d)
         return product
@@ -178,8 +189,8 @@ class _Kernels:
     def _column(self, d: int) -> Array:
         if d in self.columns:
             return self.columns[d]
-        x = self.centres[:, d]
-        found: Array = self.kernel.components[d].matrix(x, x)
+        x = self.posterior.centres[:, d]
+        found: Array = self.posterior.kernel.components[d].matrix(x, x)
         if len(self.columns) < self.room:
             self.columns[d] = found
         return found
