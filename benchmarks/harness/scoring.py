@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -32,7 +34,7 @@ def scored(problem: Problem, make: Callable[[], Model], **known: Any) -> Cell:
     start = time.perf_counter()
     predicted = model.predict(problem.X_test)
     predict_seconds = time.perf_counter() - start
-    peak = None if held is None else status_megabytes("VmHWM") - held
+    peak = None if held is None else max(0.0, status_megabytes("VmHWM") - held)
     measured: dict[str, Any] = {
         "fit_seconds": fit_seconds,
         "predict_seconds": predict_seconds,
@@ -92,7 +94,14 @@ def _of_ours(model: Model, problem: Problem) -> dict[str, Any]:
 
 
 def _reset_peak() -> float | None:
-    """Let the system count the peak anew; the megabytes held now, or None where it cannot be asked."""
+    """Let the system count the peak anew; the megabytes held now, or None where it cannot be asked.
+
+    What fits before this one have freed goes back to the system first, or it would not count again.
+    """
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
     try:
         RESET.write_text("5")
     except OSError:
