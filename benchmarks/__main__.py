@@ -44,11 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measure(names: Sequence[str], options: argparse.Namespace) -> int:
     results: dict[str, list[Figure]] = {}
-    try:
-        for name in names:
+    failed = False
+    for name in names:
+        try:
             results[name] = _run(name, options.quick)
-    except NoDataError as error:
-        print(error, file=sys.stderr)
+        except NoDataError as error:
+            print(error, file=sys.stderr)
+            failed = True
+    if not results:
         return 1
     print(summary([figure for figures in results.values() for figure in figures]))
     if options.json:
@@ -56,7 +59,7 @@ def _measure(names: Sequence[str], options: argparse.Namespace) -> int:
         command = " ".join(["python -m benchmarks", options.benchmark, *["--quick"] * options.quick])
         content = {"command": command, "machine": machine(), "figures": figures}
         options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    return 0
+    return int(failed)
 
 
 def _run(name: str, quick: bool) -> list[Figure]:
@@ -75,7 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     papers.add_argument(
         "--table", choices=PAPERS, action="append", help="which table, may be repeated; all if not given"
     )
+    papers.add_argument("--row-number", action="store_true", help="of oak-classification: as in the paper")
     peers = commands.add_parser(PEERS, help="our models and the peers on honest tasks of other tables")
+    peers.set_defaults(row_number=False)
     for tables in (papers, peers):
         add_options(tables)
     for name, text in {**BENCHMARKS, "all": "all from core on"}.items():

@@ -8,6 +8,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+TRIED_TERMS = 20
+
+
+class CellsError(ValueError):
+    """A file that this version did not write."""
+
 
 class Key(NamedTuple):
     """Where a cell stands in its table."""
@@ -46,6 +52,11 @@ class Cell:
     def key(self) -> Key:
         """Where it stands."""
         return Key(self.dataset, self.split, self.model)
+
+    @property
+    def terms_at_least(self) -> int | None:
+        """The terms that reach the score, one more than are tried if all of those do not."""
+        return TRIED_TERMS + 1 if self.terms is None and self.ten_terms is not None else self.terms
 
     @property
     def mse(self) -> float | None:
@@ -90,8 +101,16 @@ def write_cells(path: Path, cells: Iterable[Cell]) -> None:
 
 
 def _lines(path: Path) -> Iterator[Cell]:
-    for row in csv.DictReader(_complete(path).decode("utf-8").splitlines()):
-        yield Cell(**{name: _value(name, text) for name, text in row.items()})
+    rows = csv.DictReader(_complete(path).decode("utf-8").splitlines())
+    if rows.fieldnames is not None and tuple(rows.fieldnames) != COLUMNS:
+        raise CellsError(f"{path} has other columns than this version writes; move it away, or use --out")
+    for row in rows:
+        try:
+            yield Cell(**{name: _value(name, text) for name, text in row.items()})
+        except (TypeError, ValueError):
+            raise CellsError(
+                f"{path}, line {rows.line_num}, is damaged; delete it to measure it again"
+            ) from None
 
 
 def _complete(path: Path) -> bytes:

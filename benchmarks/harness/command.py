@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.data import NoDataError, SetError, folder, read
-from benchmarks.harness.cells import Cell, Key, read_cells, write_cells
+from benchmarks.harness.cells import Cell, CellsError, Key, read_cells, write_cells
 from benchmarks.harness.models import maker_error, most_rows, names, own_splits
 from benchmarks.harness.run import Plan, order, run
 from benchmarks.harness.sets import encoded
 from benchmarks.harness.show import Measured, show
 from benchmarks.harness.tables import TABLES, Table
+from termwise.errors import TermwiseError
 from termwise.inference.progress import duration
 
 OUT = Path("bench-results")
@@ -31,7 +33,6 @@ class Wanted:
     """The part of a table that is asked for, and what of it cannot be had."""
 
     table: Table
-    datasets: tuple[str, ...]
     models: tuple[str, ...]
     cells: tuple[Key, ...]
     notes: tuple[str, ...]
@@ -39,37 +40,53 @@ class Wanted:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the tables."""
-    listed = lambda text: tuple(part for part in text.split(",") if part)  # noqa: E731
-    parser.add_argument("--datasets", type=listed, metavar="A,B", help="only these sets")
-    parser.add_argument("--models", type=listed, metavar="A,B", help="only these models")
+    parser.add_argument("--datasets", type=_listed, metavar="A,B", help="only these sets")
+    parser.add_argument("--models", type=_listed, metavar="A,B", help="only these models")
     parser.add_argument("--splits", type=int, metavar="K", help="only the first K splits")
-    parser.add_argument("--row-number", action="store_true", help="of oak-classification: as in the paper")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="cells side by side")
-    parser.add_argument("--timeout", type=float, default=3600.0, metavar="S", help="seconds for one cell")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="cells side by side, default: as many as cores"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=3600.0,
+        metavar="S",
+        help="seconds for one cell and all it needs, default: 3600",
+    )
     parser.add_argument("--retry", action="store_true", help="measure cells again that failed")
     parser.add_argument("--show", action="store_true", help="measure nothing, show what there is")
     parser.add_argument("--out", type=Path, default=OUT, metavar="FOLDER", help=f"default: {OUT}")
 
 
+def _listed(text: str) -> tuple[str, ...]:
+    """Names with commas between them, each once."""
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
 def run_table(name: str, options: argparse.Namespace) -> int:
     """Measure what is missing of a table and show it; 1 if it cannot be begun."""
-    try:
-        folder()
-        wanted = plan(TABLES[name], options)
-    except (NoDataError, OptionError) as error:
-        print(error, file=sys.stderr)
-        return 1
     place = options.out / (f"{name}-row-number" if options.row_number else name)
     path = place / "cells.csv"
+    try:
+        if not options.show:
+            place.mkdir(parents=True, exist_ok=True)
+        there = read_cells(path)
+        wanted = as_kept(TABLES[name], there, options) if options.show else plan(TABLES[name], options)
+    except (NoDataError, OptionError, CellsError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
     for note in wanted.notes:
         print(note, file=sys.stderr)
-    there = read_cells(path)
     kept = {cell.key for cell in there if not (options.retry and cell.error)}
     left = tuple(key for key in wanted.cells if key not in kept)
     if left and not options.show:
         print(f"{name}: {len(left)} cells to measure, {len(wanted.cells) - len(left)} there", file=sys.stderr)
         asked = Plan(name, left, path, options.jobs, options.timeout, options.row_number)
-        run(asked, _said)
+        try:
+            run(asked, _said)
+        except KeyboardInterrupt:
+            print("stopped; the same command goes on from here", file=sys.stderr)
+            return 130
         write_cells(path, read_cells(path))
     planned = set(wanted.cells)
     measured = Measured(
@@ -79,23 +96,27 @@ def run_table(name: str, options: argparse.Namespace) -> int:
         notes=wanted.notes,
         command=_command(name, options),
         row_number=options.row_number,
-        jobs=options.jobs,
     )
     show(measured, place)
     return 0
 
 
+def as_kept(table: Table, there: Sequence[Cell], options: argparse.Namespace) -> Wanted:
+    """Of what is asked for, what was measured before."""
+    datasets, models, splits = _asked(table, options)
+    found = {cell.model for cell in there}
+    cells = [cell.key for cell in there if cell.dataset in datasets and cell.split < splits]
+    shown = tuple(model for model in models if model in found)
+    return Wanted(table, shown, tuple(key for key in cells if key.model in shown), ())
+
+
 def plan(table: Table, options: argparse.Namespace) -> Wanted:
     """What can be measured of what is asked for, and one line for each thing that cannot."""
-    known = names(table.asked.task)
-    datasets = _chosen("set", options.datasets or table.sets, table.sets)
-    models = _chosen("model", options.models or table.models or tuple(known), tuple(known))
-    if options.row_number and table.name != "oak-classification":
-        raise OptionError("--row-number is for oak-classification only")
+    folder()
+    datasets, models, splits = _asked(table, options)
     notes: list[str] = []
     sizes = dict(_sizes(datasets, options.row_number, notes))
     models = tuple(model for model in models if not _unusable(model, notes))
-    splits = options.splits or table.splits
     cells = order(tuple(sizes), models, splits)
     for model in models:
         most, own = most_rows(model), own_splits(model)
@@ -109,13 +130,28 @@ def plan(table: Table, options: argparse.Namespace) -> Wanted:
             for key in cells
             if key.model != model or (key.dataset not in large and key.split < (own or splits))
         ]
-    return Wanted(table, tuple(sizes), models, tuple(cells), tuple(notes))
+    return Wanted(table, models, tuple(cells), tuple(notes))
+
+
+def _asked(table: Table, options: argparse.Namespace) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    """The sets, the models and the number of splits that are asked for, if all that exists."""
+    known = tuple(names(table.asked.task))
+    datasets = _chosen(f"{table.name}: no set", options.datasets or table.sets, table.sets)
+    models = _chosen(f"{table.name}: no model", options.models or table.models or known, known)
+    if options.row_number and table.name != "oak-classification":
+        raise OptionError(f"{table.name}: --row-number is for oak-classification only")
+    splits = table.splits if options.splits is None else options.splits
+    if not 1 <= splits <= table.splits:
+        raise OptionError(f"--splits {splits}: {table.name} has {table.splits}; use 1 to {table.splits}")
+    if options.jobs < 1 or options.timeout <= 0.0:
+        raise OptionError(f"--jobs {options.jobs} --timeout {options.timeout:g}: both must be above zero")
+    return datasets, models, splits
 
 
 def _chosen(what: str, asked: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     unknown = [name for name in asked if name not in known]
     if unknown:
-        raise OptionError(f"no {what} {unknown[0]!r} in this table; choose from {', '.join(known)}")
+        raise OptionError(f"{what} {unknown[0]!r}; choose from {', '.join(known)}")
     return tuple(asked)
 
 
@@ -124,8 +160,8 @@ def _sizes(datasets: Sequence[str], row_number: bool, notes: list[str]) -> Itera
     for name in datasets:
         try:
             yield name, (encoded(name) if row_number else read(name)).y.size
-        except (NoDataError, SetError) as error:
-            notes.append(f"{name}: left out, {error}")
+        except (NoDataError, SetError, TermwiseError, OSError, EOFError, zlib.error) as error:
+            notes.append(f"{name}: left out, {' '.join(str(error).split()) or type(error).__name__}")
 
 
 def _unusable(model: str, notes: list[str]) -> bool:

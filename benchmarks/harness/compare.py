@@ -20,6 +20,7 @@ from benchmarks.harness.cells import Cell
 LOWER = ("rmse", "mse", "fit_seconds", "predict_seconds", "peak_megabytes", "terms")
 HIGHER = ("accuracy", "auc", "log_density", "ten_terms", "first_order")  # the last as it is simpler
 NEAR = {"coverage": 0.9}  # the value that is best
+READ = {"terms": "terms_at_least"}  # what a cell says of a score, where it is not its column
 TIE_DIGITS = 9  # a mean over splits is not exact, so equal scores can differ in the digits after these
 
 
@@ -112,14 +113,14 @@ def badness(score: str, value: float) -> float:
 def means(cells: Iterable[Cell], score: str) -> dict[str, dict[str, Mean]]:
     """Mean and standard deviation over splits, by set and model.
 
-    A set on which no model has this score is of the other task and left out; so is a model that does not give
-    it. A model that never succeeded stays.
+    A set that has only cells without this score is of the other task and left out; so is a model that does
+    not give it. A set on which all failed stays, as does a model that never succeeded.
     """
     grouped: dict[str, dict[str, list[Cell]]] = {}
     for cell in cells:
         grouped.setdefault(cell.dataset, {}).setdefault(cell.model, []).append(cell)
     table = {name: {m: _mean(group, score) for m, group in row.items()} for name, row in grouped.items()}
-    table = {name: row for name, row in table.items() if any(_found(one) for one in row.values())}
+    table = {name: row for name, row in table.items() if _shows(row)}
     kept = [model for model in models_of(table) if _gives(model, table)]
     return {name: {m: row[m] for m in kept if m in row and not _gap(row[m])} for name, row in table.items()}
 
@@ -249,7 +250,7 @@ def costs(cells: Iterable[Cell], score: str) -> dict[str, Cost]:
 
 def _mean(cells: Sequence[Cell], score: str) -> Mean:
     better(score)
-    given = [(cell.error, getattr(cell, score)) for cell in cells]
+    given = [(cell.error, getattr(cell, READ.get(score, score))) for cell in cells]
     values = [
         float(value) for error, value in given if not error and value is not None and math.isfinite(value)
     ]
@@ -265,6 +266,11 @@ def _mean(cells: Sequence[Cell], score: str) -> Mean:
 
 def _finite_or_none(value: float | None) -> bool:
     return value is None or math.isfinite(value)
+
+
+def _shows(row: Mapping[str, Mean]) -> bool:
+    """Whether a set has a score, or none because every model failed."""
+    return any(_found(one) for one in row.values()) or not any(_gap(one) for one in row.values())
 
 
 def _found(one: Mean) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.harness.compare import Mean, Over, Table, average, badness, better, middle, models_of, ranks
@@ -15,6 +15,20 @@ SIGNIFICANT = (
     "peak_megabytes",
 )  # scores that range over many powers of ten
 DECIMALS = {"terms": 1}  # else 3
+ABOUT = {
+    "rmse": "root mean squared error, in standard deviations of the training target",
+    "mse": "mean squared error, in variances of the training target",
+    "accuracy": "part of the test rows whose label was predicted",
+    "auc": "area under the ROC curve",
+    "log_density": "mean log density of the test rows; of labels, log likelihood",
+    "coverage": "part of the test rows inside the 90 % interval",
+    "terms": "terms that reach 99 % of the score of all; more than 20 count as 21",
+    "ten_terms": "score of ten terms over that of all",
+    "first_order": "share of single features in the explained variance",
+    "fit_seconds": "seconds of a fit",
+    "predict_seconds": "seconds to predict the test rows",
+    "peak_megabytes": "megabytes by which the process grew",
+}
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 GAP = "–"
 
@@ -51,16 +65,17 @@ def grid(
     *,
     models: Sequence[str] | None = None,
     paper: Mapping[str, Mapping[str, Printed]] | None = None,
-    methods: Sequence[str] | None = None,
+    ranked: Table | None = None,
 ) -> Grid:
-    """The table of some models, in their order, beside some methods of a paper; all of each if not named.
+    """The table of some models, in their order, beside the methods of a paper; all models if not named.
 
-    A paper's numbers are from its own splits and its own machine, so they are not ranked with ours.
+    A paper's numbers are from its own splits and its own machine, so they are not ranked with ours. `ranked`
+    are the means by which models are ranked, if they are others.
     """
     names = models_of(table) if models is None else tuple(models)
     table = {name: {model: row[model] for model in names if model in row} for name, row in table.items()}
     printed = {name: _as_means((paper or {}).get(name, {})) for name in table}
-    methods = models_of(printed) if methods is None else tuple(methods)
+    methods = models_of(printed)
     notes: dict[str, int] = {}
     rows = {
         name: (*_row(row, score, names, notes), *(_printed(printed[name].get(one), score) for one in methods))
@@ -73,9 +88,13 @@ def grid(
         )
         for label, over in (("average", average), ("median", middle))
     }
-    foot["average rank"] = (*_rank_foot(table, score, names, notes), *(Entry("") for _ in methods))
+    foot["average rank"] = (
+        *_rank_foot(table if ranked is None else ranked, score, names, notes),
+        *(Entry("") for _ in methods),
+    )
     way = better(score)
-    caption = f"{score}, {way} is {'better' if way in ('lower', 'higher') else 'best'}"
+    what = f"{score} ({ABOUT[score]})" if score in ABOUT else score
+    caption = f"{what}, {way} is {'better' if way in ('lower', 'higher') else 'best'}"
     return Grid(caption, (*names, *(f"{one} (paper)" for one in methods)), rows, foot, tuple(notes))
 
 
@@ -94,7 +113,7 @@ def mark(note: int | None) -> str:
 
 def _row(row: Mapping[str, Mean], score: str, names: Sequence[str], notes: dict[str, int]) -> list[Entry]:
     most = max((one.count for one in row.values()), default=0)
-    best = _best(score, (one.mean for one in row.values()))
+    best = _best(score, [one.mean for one in row.values()])
     return [_entry(row.get(model), score, most, best, notes) for model in names]
 
 
@@ -123,7 +142,7 @@ def _deviation(score: str, one: Mean) -> str:
 def _foot(
     found: Mapping[str, Over], sets: int, score: str, names: Sequence[str], notes: dict[str, int]
 ) -> list[Entry]:
-    best = _best(score, (one.value for one in found.values() if one.sets == sets))
+    best = _best(score, [one.value for one in found.values() if one.sets == sets])
     return [_over(found.get(model), sets, score, best, notes) for model in names]
 
 
@@ -139,7 +158,7 @@ def _over(one: Over | None, sets: int, score: str, best: str, notes: dict[str, i
 
 def _rank_foot(table: Table, score: str, names: Sequence[str], notes: dict[str, int]) -> list[Entry]:
     found = ranks(table, score)
-    best = f"{min(found.average.values(), default=math.nan):.2f}"
+    best = f"{min(found.average.values()):.2f}" if len(found.average) > 1 else ""
     texts = {model: f"{rank:.2f}" for model, rank in found.average.items()}
     entries = {model: Entry(text, best=text == best) for model, text in texts.items()}
     for model, over in found.gaps.items():
@@ -152,8 +171,10 @@ def _as_means(row: Mapping[str, Printed]) -> dict[str, Mean]:
     return {method: Mean(one.mean, one.sd, 1) for method, one in row.items()}
 
 
-def _best(score: str, values: Iterable[float | None]) -> str:
-    """The best value as it is shown: what looks the same is as good."""
+def _best(score: str, values: Sequence[float | None]) -> str:
+    """The best value as it is shown: what looks the same is as good. One alone is no contest."""
+    if len(values) < 2:
+        return ""
     texts = [shown(score, value) for value in values if value is not None]
     return min(texts, key=lambda text: badness(score, float(text)), default="")
 

@@ -54,8 +54,9 @@ def maker_error(name: str) -> str:
         if peer.environment:
             python_of(peer.environment, requirements(peer.environment))
         peer.model(peer.tasks[0])
-    except (ImportError, EnvironmentFailedError) as error:
-        return str(error).splitlines()[0]
+    except Exception as error:  # a library that is broken is as little use as one that is not there
+        said = str(error).splitlines() or [""]
+        return said[0] if isinstance(error, EnvironmentFailedError) else f"{type(error).__name__}: {said[0]}"
     return ""
 
 

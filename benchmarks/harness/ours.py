@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 import termwise
+from benchmarks.harness.cells import TRIED_TERMS
 from benchmarks.harness.model import INTERVAL, Columns, Predicted
 
 ADDITIVE = {"additive": "additive", "GAM": "gam", "SE": "se"}
 OURS = ("OAK", *ADDITIVE)
 TEN = 10
 REACHED = 0.99  # of the score of all terms, by the terms that are counted
-LADDER = (20,)  # tried where ten terms do not reach it
 
 
 class Ours:
@@ -74,17 +74,16 @@ def parsimony(model: Ours, X: Columns, y: np.ndarray) -> Parsimony:
         return Parsimony(0, 1.0, first)
     ten = estimator.prune(n_terms=TEN)
     score = ten.score(X, y)
-    return Parsimony(_terms(estimator, ten, X, y, whole), score / whole, first)
+    terms = 0 if empty >= REACHED * whole else _terms(estimator, ten, X, y, whole)
+    return Parsimony(terms, score / whole, first)
 
 
 def _terms(estimator: Any, ten: Any, X: Columns, y: np.ndarray, whole: float) -> int | None:
-    """The fewest terms that reach the score; None if twenty do not.
-
-    Terms are taken one after the other, so that up to ten they can be halved.
-    """
+    """As few terms as halving finds that reach the score, or all that are tried; None if these do not."""
     enough = REACHED * whole
     if ten.score(X, y) < enough:
-        return next((n for n in LADDER if estimator.prune(n_terms=n).score(X, y) >= enough), None)
+        more = estimator.prune(n_terms=TRIED_TERMS).score(X, y)
+        return TRIED_TERMS if more >= enough else None
     few, many = 0, len(ten.terms_)  # not known to be enough; known to be
     while many - few > 1:
         half = (few + many) // 2

@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from benchmarks.harness.cells import Cell, Key, append_cell
 from termwise.estimators.engine import available_bytes
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROOM = 4e9  # bytes that must be free before one more cell starts beside others
+LOG = "log.txt"  # beside the cells: what libraries print, and where errors come from
 PATIENCE = 2.0  # seconds between looks at the memory
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -45,7 +46,7 @@ class Run:
     left: queue.SimpleQueue[Key] = field(default_factory=queue.SimpleQueue)
     lock: threading.Lock = field(default_factory=threading.Lock)
     done: list[tuple[Cell, float]] = field(default_factory=list)
-    busy: int = 0
+    busy: int = 0  # cells that are being measured
     failures: list[BaseException] = field(default_factory=list)
 
 
@@ -79,8 +80,12 @@ def _job(state: Run, slot: int) -> None:
                 return
             _wait_for_room(state)
             started = time.perf_counter()
-            worker = worker or Worker(slot, state.plan.jobs)
-            cell = worker.measured(state.plan, key)
+            try:
+                worker = worker or Worker(slot, state.plan)
+                cell = worker.measured(state.plan, key)
+            finally:
+                with state.lock:
+                    state.busy -= 1
             if not worker.alive:
                 worker.close()
                 worker = None
@@ -104,7 +109,6 @@ def _wait_for_room(state: Run) -> None:
 
 def _keep(state: Run, cell: Cell, seconds: float) -> None:
     with state.lock:
-        state.busy -= 1
         append_cell(state.plan.path, cell)
         state.done.append((cell, seconds))
         left = len(state.plan.cells) - len(state.done)
@@ -113,7 +117,7 @@ def _keep(state: Run, cell: Cell, seconds: float) -> None:
 
 
 def remaining_seconds(done: Iterable[tuple[Cell, float]], cells: Iterable[Key]) -> float:
-    """What the cells that are left will take: as others of their set and model, or of their set, did."""
+    """What the cells that are left will take: as others of their set and model, or of their model, did."""
     by: dict[Any, list[float]] = {}
     finished = set()
     for cell, seconds in done:
@@ -131,20 +135,26 @@ def remaining_seconds(done: Iterable[tuple[Cell, float]], cells: Iterable[Key]) 
 class Worker:
     """A process that measures cells, on cores of its own where the system can hold it to them."""
 
-    def __init__(self, slot: int, jobs: int) -> None:
-        cores = _cores(slot, jobs)
+    def __init__(self, slot: int, plan: Plan) -> None:
+        cores = _cores(slot, plan.jobs)
         path = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "src"), os.environ.get("PYTHONPATH", "")])
-        self.process = subprocess.Popen(
+        plan.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(plan.path.with_name(LOG), "a", encoding="utf-8") as log:
+            self.process = self._started(path, cores, log)
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(self.process.pid, cores)
+
+    @staticmethod
+    def _started(path: str, cores: Sequence[int], log: IO[str]) -> subprocess.Popen[str]:
+        return subprocess.Popen(
             [sys.executable, "-m", "benchmarks.harness.worker"],
             cwd=REPOSITORY,
             env={**os.environ, "PYTHONPATH": path, **dict.fromkeys(THREADS, str(len(cores)))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=log,
             text=True,
         )
-        if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(self.process.pid, cores)
 
     @property
     def alive(self) -> bool:

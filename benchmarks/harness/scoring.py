@@ -61,6 +61,8 @@ def scores(task: str, predicted: Predicted, y: np.ndarray) -> dict[str, float | 
     """The scores of predictions; an error if they are not numbers."""
     if not np.all(np.isfinite(predicted.mean)):
         raise ArithmeticError("the predictions are not finite")
+    if predicted.std is not None and not np.all(np.isfinite(predicted.std) & (predicted.std > 0.0)):
+        raise ArithmeticError("the standard deviations are not finite and above zero")
     return _of_numbers(predicted, y) if task == "regression" else _of_labels(predicted.mean, y)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.data import NoDataError, Whole, folder, read, read_columns, split_rows
+from benchmarks.data import NoDataError, SetError, Whole, folder, read, read_columns, split_rows
 from benchmarks.harness.model import Columns
 
 FOLDS = 10
@@ -54,14 +54,18 @@ def problem(asked: Asked, name: str, split: int) -> Problem:
     for column in dict(asked.dropped).get(name, ()):
         del whole.X[column]
     rows = fold_rows(split, whole.y.size) if asked.folds else split_rows(name, split, whole.y.size)
-    y = (
-        (whole.y == np.unique(whole.y)[-1]).astype(float)
-        if asked.task == "classification"
-        else standardised(whole.y, rows[0])
-    )
+    y = labels(name, whole.y) if asked.task == "classification" else standardised(name, whole.y, rows[0])
     X, X_test = ({key: x[part] for key, x in whole.X.items()} for part in rows)
     categorical = tuple(column for column in whole.categorical if column in whole.X)
     return Problem(asked.task, X, y[rows[0]], X_test, y[rows[1]], categorical)
+
+
+def labels(name: str, y: np.ndarray) -> np.ndarray:
+    """The second of two labels is 1."""
+    found = np.unique(y)
+    if found.size != 2:
+        raise SetError(f"{name} has {found.size} labels; the tables are of two")
+    return (y == found[1]).astype(float)
 
 
 def encoded(name: str) -> Whole:
@@ -81,6 +85,8 @@ def fold_rows(fold: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.setdiff1d(order, test), test
 
 
-def standardised(y: np.ndarray, train: np.ndarray) -> np.ndarray:
+def standardised(name: str, y: np.ndarray, train: np.ndarray) -> np.ndarray:
     """Numbers with mean 0 and variance 1 on the training rows."""
+    if not np.issubdtype(y.dtype, np.number):
+        raise SetError(f"the target of {name} is not a number in all rows")
     return (y - y[train].mean()) / y[train].std()

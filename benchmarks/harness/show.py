@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.figures import Figure, machine, summary
 from benchmarks.harness.cells import Cell
-from benchmarks.harness.compare import TooFewError, compare, costs, means
+from benchmarks.harness.compare import TooFewError, compare, costs, means, shared_splits
 from benchmarks.harness.grid import grid
 from benchmarks.harness.limits import limits
 from benchmarks.harness.markdown import as_markdown
@@ -21,6 +21,7 @@ from benchmarks.harness.tables import Table
 from benchmarks.harness.terminal import as_text
 from benchmarks.published import Printed, published
 
+OWN = ("terms", "ten_terms", "first_order")  # scores that only ours have
 ALWAYS = ("coverage", "terms", "ten_terms", "first_order", "fit_seconds", "predict_seconds", "peak_megabytes")
 DPI = 120
 
@@ -35,7 +36,6 @@ class Measured:
     notes: tuple[str, ...]
     command: str
     row_number: bool
-    jobs: int
 
 
 def show(measured: Measured, place: Path) -> None:
@@ -45,25 +45,31 @@ def show(measured: Measured, place: Path) -> None:
         return
     table = measured.table
     cells = sorted(measured.cells, key=lambda cell: table.sets.index(cell.dataset))
+    fair = set(shared_splits(cells))
     parts = [f"# {table.name}: {table.about}", _origin(measured), *(f"- {note}" for note in measured.notes)]
+    texts = []
     for score in (*table.scores, *(name for name in ALWAYS if name not in table.scores)):
-        found = means(cells, score)
+        asked = [cell for cell in cells if score not in OWN or cell.model in OURS]
+        found = means(asked, score)
         if found:
             models = [model for model in measured.models if any(model in row for row in found.values())]
-            laid = grid(found, score, models=models, paper=_paper(table, score))
-            print(as_text(laid), flush=True)
+            ranked = means([cell for cell in asked if cell in fair], score)
+            laid = grid(found, score, models=models, paper=_paper(table, score), ranked=ranked)
+            texts.append(as_text(laid))
             parts.append(f"## {score}\n\n{as_markdown(laid)}")
-    figures = list(limits(table, cells, row_number=measured.row_number, jobs=measured.jobs))
-    for figure in figures:
-        print(figure.line())
-    print(summary(figures))
+    figures = list(limits(table, cells, row_number=measured.row_number))
     place.mkdir(parents=True, exist_ok=True)
     (place / "table.md").write_text("\n\n".join(parts), encoding="utf-8")
     (place / "about.json").write_text(
         json.dumps(_about(measured, figures), indent=2) + "\n", encoding="utf-8"
     )
     for score in table.scores[:2]:
-        _draw(cells, score, place)
+        _draw(fair, score, place)
+    print("\n".join([*texts, *(figure.line() for figure in figures)]))
+    print(summary(figures) if figures else "limits are for whole tables")
+    failed = sum(bool(cell.error) for cell in cells)
+    if failed:
+        print(f"{failed} cells failed; --retry measures them again", file=sys.stderr)
 
 
 def _paper(table: Table, score: str) -> dict[str, dict[str, Printed]] | None:
@@ -79,8 +85,8 @@ def _origin(measured: Measured) -> str:
     threads = sorted({cell.threads for cell in measured.cells if cell.threads})
     return (
         f"`{measured.command}`\n\n{date.today()}, {known['processor']}, {known['cores']} cores, Python "
-        f"{known['python']}; {measured.jobs} cells side by side, threads of a cell: "
-        f"{', '.join(map(str, threads))}. {'; '.join(sorted(versions))}."
+        f"{known['python']}; threads of a cell: {', '.join(map(str, threads))}. "
+        f"{'; '.join(sorted(versions))}.\n\nRanks are by the splits that all models of a set have run."
     )
 
 
@@ -89,15 +95,17 @@ def _about(measured: Measured, figures: Sequence[Figure]) -> dict[str, Any]:
         "command": measured.command,
         "date": str(date.today()),
         "machine": machine(),
-        "jobs": measured.jobs,
         "versions": sorted({cell.version for cell in measured.cells if cell.version}),
         "notes": list(measured.notes),
         "figures": [figure.plain() for figure in figures],
     }
 
 
-def _draw(cells: Sequence[Cell], score: str, place: Path) -> None:
+def _draw(cells: Iterable[Cell], score: str, place: Path) -> None:
     """Ranks, and ranks against seconds, if there are models enough and Matplotlib is installed."""
+    cells = list(cells)
+    for figure in place.glob(f"{score}-*.png"):
+        figure.unlink()  # it was of other cells
     try:
         from benchmarks.harness.drawings import draw_costs, draw_ranks
 

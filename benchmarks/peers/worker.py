@@ -50,6 +50,8 @@ def _read(requests: queue.Queue[dict[str, Any]]) -> None:
 def _answer(request: dict[str, Any], fit: Fit, model: list[Predict]) -> dict[str, Any]:
     with np.load(request["arrays"]) as file:
         arrays = {name: file[name] for name in file.files}
+    if request["command"] == "fit":
+        _reset_peak()
     start = time.perf_counter()
     if request["command"] == "fit":
         model[:] = [fit(arrays["rows"], arrays["y"], request)]
@@ -61,9 +63,24 @@ def _answer(request: dict[str, Any], fit: Fit, model: list[Predict]) -> dict[str
     return {"error": "", "seconds": seconds, "peak_megabytes": _peak_megabytes()}
 
 
+_held: list[float] = []  # megabytes before the last fit
+
+
+def _reset_peak() -> None:
+    """Let the system count the peak anew, where it can be asked to."""
+    _held.clear()
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    except OSError:
+        return
+    _held.append(_megabytes("VmRSS"))
+
+
 def _peak_megabytes() -> float | None:
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return None
-    lines = status.read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+    """By how much the process has grown since the fit began."""
+    return max(0.0, _megabytes("VmHWM") - _held[0]) if _held else None
+
+
+def _megabytes(field: str) -> float:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024

@@ -5,6 +5,7 @@ from importlib import import_module
 import pytest
 
 from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.harness.cells import Cell, write_cells
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -18,6 +19,10 @@ def test_every_benchmark_that_is_listed_can_be_run(name):
         (["--datasets", "nowhere"], "no set 'nowhere'"),
         (["--models", "Oracle"], "no model 'Oracle'"),
         (["--row-number"], "--row-number is for oak-classification"),
+        (["--jobs", "0"], "must be above zero"),
+        (["--timeout", "-1"], "must be above zero"),
+        (["--splits", "0"], "use 1 to 10"),
+        (["--splits", "11"], "use 1 to 10"),
     ],
 )
 def test_what_does_not_exist_is_refused_by_name(asked, said, made_up, tmp_path, capsys):
@@ -37,3 +42,36 @@ def test_options_of_tables_are_not_for_single_benchmarks(capsys):
     with pytest.raises(SystemExit):
         main(["core", "--splits", "1"])
     assert "--splits" in capsys.readouterr().err
+
+
+def test_what_was_measured_is_shown_without_data_or_libraries(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("TERMWISE_DATA", str(tmp_path / "no"))
+    cells = [Cell("power", 0, model, rmse=0.5, log_density=0.1) for model in ("OAK", "SVGP")]
+    write_cells(tmp_path / "spherical" / "cells.csv", cells)
+    assert main(["papers", "--table", "spherical", "--out", str(tmp_path), "--show"]) == 0
+    assert "SVGP" in capsys.readouterr().out
+
+
+def test_a_set_on_which_all_failed_is_in_the_table(tmp_path, capsys):
+    write_cells(tmp_path / "spherical" / "cells.csv", [Cell("power", 0, "OAK", error="no luck")])
+    assert main(["papers", "--table", "spherical", "--out", str(tmp_path), "--show"]) == 0
+    said = capsys.readouterr()
+    assert "failed: no luck" in said.out
+    assert "1 cells failed; --retry" in said.err
+
+
+@pytest.mark.parametrize("damage", ["dataset,other\na,b\n", None])
+def test_cells_that_cannot_be_read_are_one_clear_line(damage, tmp_path, capsys):
+    path = tmp_path / "spherical" / "cells.csv"
+    write_cells(path, [Cell("power", 0, "OAK", rmse=0.5)])
+    path.write_text(damage or path.read_text().replace("0.5", "half"))
+    assert main(["papers", "--table", "spherical", "--out", str(tmp_path), "--show"]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert str(path) in lines[0]
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_line(made_up, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["papers", "--table", "spherical", "--out", str(tmp_path / "file")]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1

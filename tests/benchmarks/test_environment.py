@@ -105,7 +105,7 @@ def test_a_model_elsewhere_keeps_what_it_learned(far):
         np.testing.assert_array_equal(found.std, 1.0)
     assert model.fit_seconds >= 0.0
     assert model.predict_seconds >= 0.0
-    assert model.peak_megabytes is None or model.peak_megabytes > 1.0
+    assert model.peak_megabytes is None or 0.0 <= model.peak_megabytes < 500.0  # without the libraries
     model.close()
     assert model._process.poll() is not None
 

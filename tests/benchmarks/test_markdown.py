@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.harness.compare import Mean
-from benchmarks.harness.grid import Entry, grid, shown
+from benchmarks.harness.grid import ABOUT, Entry, grid, shown
 from benchmarks.harness.markdown import as_markdown
 from benchmarks.harness.terminal import as_text
 from benchmarks.published import Printed
@@ -13,7 +13,7 @@ TABLE = {
     "far": {"a": Mean(1.0, 0.1, 10), "b": Mean(None, None, 0, 10, "no [room] for k_xx")},
     "mid": {"a": Mean(0.5004, None, 10), "b": Mean(0.4996, None, 8, 2, "late"), "exact": Mean(0.7, None, 3)},
 }
-PAPER = {"near": {"OAK": Printed(0.15, 0.02), "SVM": Printed(0.4)}, "mid": {"OAK": Printed(None)}}
+PAPER = {"near": {"OAK": Printed(0.15, 0.02)}, "mid": {"OAK": Printed(None)}}
 
 
 def lines_of(text, start):
@@ -21,16 +21,17 @@ def lines_of(text, start):
 
 
 def test_a_whole_table_in_markdown():
-    assert as_markdown(grid(TABLE, "rmse", paper=PAPER, methods=["OAK"])) == "\n".join([
-        "rmse, lower is better: mean (standard deviation) over splits, the best of those run here in bold",
+    assert as_markdown(grid(TABLE, "rmse", paper=PAPER)) == "\n".join([
+        f"rmse ({ABOUT['rmse']}), lower is better: "
+        "mean (standard deviation) over splits, the best of those run here in bold",
         "",
         "| set | a | b | exact | OAK (paper) |",
         "| :-- | --: | --: | --: | --: |",
         "| near | 0.200 (0.010) | 0.300 (0.020) | **0.100 (0.030)**¹ | 0.150 (0.020) |",
         "| far | **1.000 (0.100)** | failed² | – | – |",
         "| mid | **0.500** | **0.500**³ | 0.700¹ | NaN |",
-        "| *average* | **0.567** | 0.400⁴ | 0.400⁴ | 0.150⁵ |",
-        "| *median* | **0.500** | 0.400⁴ | 0.400⁴ | 0.150⁵ |",
+        "| *average* | 0.567 | 0.400⁴ | 0.400⁴ | 0.150⁵ |",
+        "| *median* | 0.500 | 0.400⁴ | 0.400⁴ | 0.150⁵ |",
         "| *average rank* | **1.33** | 1.67 | 2.00⁶ |  |",
         "",
         "- ¹ of 3 splits",
@@ -50,8 +51,9 @@ def test_models_come_in_the_order_asked_for_and_are_ranked_among_themselves():
     assert found.rows["near"][1].best
 
 
-def test_all_methods_of_a_paper_stand_beside_if_none_is_named():
-    assert grid(TABLE, "rmse", paper=PAPER).columns == ("a", "b", "exact", "OAK (paper)", "SVM (paper)")
+def test_all_methods_of_a_paper_stand_beside():
+    paper = {"near": {"OAK": Printed(0.15), "SVM": Printed(0.4)}}
+    assert grid(TABLE, "rmse", paper=paper).columns == ("a", "b", "exact", "OAK (paper)", "SVM (paper)")
 
 
 @pytest.mark.parametrize(("score", "best"), [("rmse", "a"), ("auc", "c"), ("coverage", "b")])
@@ -65,8 +67,12 @@ def test_the_best_is_that_of_the_score(score, best):
 
 
 def test_the_caption_says_which_way_is_better():
-    assert grid({"s": {"a": Mean(0.9, None, 1)}}, "coverage").caption == "coverage, nearest to 0.9 is best"
-    assert grid({"s": {"a": Mean(0.9, None, 1)}}, "auc").caption == "auc, higher is better"
+    assert grid({"s": {"a": Mean(0.9, None, 1)}}, "coverage").caption == (
+        "coverage (part of the test rows inside the 90 % interval), nearest to 0.9 is best"
+    )
+    assert grid({"s": {"a": Mean(0.9, None, 1)}}, "auc").caption == (
+        "auc (area under the ROC curve), higher is better"
+    )
 
 
 @pytest.mark.parametrize(

@@ -70,17 +70,19 @@ class Kept:
             self._layouts[block.key] = block, layout.copied_to(memory)
 
     def told(self, block: Block) -> Array | None:
-        """The matrix of a block that `room_for` has given at the same evaluation, as it was filled."""
+        """What inducing rows tell of a block, if it was kept at this evaluation."""
         return self._told.get(block.key)
 
     def room_for(self, block: Block, columns: int) -> Array | None:
-        """A matrix to fill for sums that come again, if there is room."""
+        """A matrix to fill, and to keep by `tell` when it is, if there is room."""
+        size = block.y.size * columns
         with self._lock:
-            memory = self._memory(block.y.size * columns)
-        if memory is None:
-            return None
-        self._told[block.key] = matrix = memory[: block.y.size * columns].reshape(-1, columns)
-        return matrix
+            memory = self._memory(size)
+        return None if memory is None else memory[:size].reshape(-1, columns)
+
+    def tell(self, block: Block, matrix: Array) -> None:
+        """Keep what inducing rows tell of a block for sums that come again."""
+        self._told[block.key] = matrix
 
     def _memory(self, size: int) -> Array | None:
         fitting = next((i for i, memory in enumerate(self._free) if memory.size >= size), None)

@@ -29,7 +29,7 @@ class Sites:
         return cls(np.maximum(tau, LEAST_PRECISION), nu)
 
     def towards(self, other: Sites, step: float, mixing: Mixing) -> Sites:
-        """A part of the way to others, as far as steps before it lead farther."""
+        """A part of the way to others, and on to where steps before it point."""
         here, there = (np.concatenate([sites.nu, sites.tau]) for sites in (self, other))
         nu, tau = np.split(mixing.next(here, there - here, step), 2)
         return Sites.of(tau, nu)

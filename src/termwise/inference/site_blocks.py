@@ -137,6 +137,8 @@ def _told(block: Block, view: View, own: Own, spare: Array) -> Array:
     A = spare if room is None else room
     run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=A)
     multiply_by_upper(A, view.root)
+    if kept is not None and room is not None:
+        kept.tell(block, room)
     return A
 
 

@@ -21,7 +21,7 @@ MOST_STEPS = 200
 TOLERANCE = 1e-9  # nats
 LEAST_STEP = 1e-6
 GROWTH = 1.1  # of a step that was shortened: where a whole step went too far once, it mostly does so again
-FARTHER = 10.0  # from rest than before: the steps before have led astray
+FARTHER = 10.0  # times as far from rest as before: a mixed step has led astray
 DIFFERENCE = 1e-5  # of log parameters
 
 
@@ -171,6 +171,7 @@ def settle(rule: Rule, K: Array, observed: Observed, sites: Sites | None = None)
         sites = Sites.of(tau, first + tau * f)
     here = Conditioned.on(K, sites)
     now = rule.propose(here, observed)
+    # Steps are compared by nu: tau, which can be large, would drown it.
     mixing, step, converged, steps = Mixing(len(K), rule.depth), rule.step, False, 0
     while not converged and steps < MOST_STEPS and step > LEAST_STEP:
         steps += 1

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from termwise.errors import NumericalError
-from termwise.inference.blocks import Chunk, Reached, Setting
+from termwise.inference.blocks import Chunk, Push, Reached, Setting
 from termwise.inference.bound import shrinkage_root
 from termwise.inference.kept import Kept
 from termwise.inference.mixing import Mixing
@@ -53,7 +53,7 @@ class Inducing:
         return np.concatenate([self.linear, self.outer.ravel()])
 
     def towards(self, sums: SiteSums, step: float, mixing: Mixing | None = None) -> Inducing:
-        """A part of the way to what the rows ask for, as far as steps before it lead farther."""
+        """A part of the way to what the rows ask for; by mixing, on to where steps before it point."""
         here = self._flat
         residual = Inducing.asked(sums)._flat - here
         there = here + step * residual if mixing is None else mixing.next(here, residual, step)
@@ -144,33 +144,39 @@ class SparseSiteObjective:
     def _settle(self, setting: Setting) -> tuple[View, SiteSums, float]:
         """Move the inducing values until the bound stays; steps that go too far are shortened."""
         push, self.jitter = push_of(setting)
-        here = self._known_through(push.root)
-        view, sums, value = self._look(push.setting, push.root, here)
+        here, then = self._begin(push)
+        (view, sums, value), within = then, self.tolerance * then[1].n_rows
         # The linear part tells how far it is to go, and is small beside the other.
         step, mixing, resting = 1.0, Mixing(len(self.inducing)), False
         for _ in range(MOST_STEPS):
             there = here.towards(sums, step, mixing)
             try:
                 then = self._look(push.setting, push.root, there)
+                change = then[2] - value
             except NumericalError:
-                if not mixing.remembers:
-                    raise
-                mixing.forget()
-                continue
-            change = then[2] - value
-            if not change >= -self.tolerance * sums.n_rows:
+                change = -np.inf
+            if not change >= -within:
                 step *= 1.0 if mixing.remembers else 0.5
                 mixing.forget()
                 if step < LEAST_STEP:
                     break
                 continue
             here, (view, sums, value) = there, then
-            rested, resting = resting, abs(change) < self.tolerance * sums.n_rows and step > 0.5
+            rested, resting = resting, abs(change) < within and step > 0.5
             if rested and resting:
                 break
             step = min(1.0, GROWTH * step)
         self.known, self._root = here, push.root
         return view, sums, value
+
+    def _begin(self, push: Push) -> tuple[Inducing, tuple[View, SiteSums, float]]:
+        """Where the search begins, and what is seen there: with nothing known, if rounding leaves no more."""
+        here = self._known_through(push.root)
+        try:
+            return here, self._look(push.setting, push.root, here)
+        except NumericalError:
+            here = Inducing.prior(len(self.inducing))
+            return here, self._look(push.setting, push.root, here)
 
     def _known_through(self, root: Array) -> Inducing:
         """Where to begin: what rows have told of the function at inducing rows holds at other parameters too.
@@ -192,9 +198,9 @@ class SparseSiteObjective:
 
     def posterior(self, theta: Array) -> Solution:
         """What is known at theta, with the inducing rows as centres."""
-        view, _, bound = self._settle(self._setting(theta, late=False))
-        assert self.known is not None, "it has settled"
-        taken = shrinkage_root(self.known.outer)
+        view, sums, bound = self._settle(self._setting(theta, late=False))
+        # What rows ask for is a sum of squares; what mixing has led to need not be one.
+        taken = shrinkage_root(Inducing.asked(sums).outer)
         Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)
         posterior = Posterior(kernel, Z, view.root @ view.mean, view.root @ taken, 0.0)
         value = bound + self.model.log_prior(theta)[0]

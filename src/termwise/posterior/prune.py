@@ -26,6 +26,7 @@ from termwise.posterior.posterior import Posterior
 
 ROUNDING = 1e-12
 NEGLIGIBLE = 1e-9  # of a direction's prior variance: less than this the rows do not tell of it
+MIXED = 1e-6  # of what is seen of noise alone: as much may be seen in the other directions too
 LEAST_NOISE, MOST_NOISE = 1e-8, 10.0  # where more noise is looked for, in prior variances
 PRECISION, ROUGH = 0.02, 0.3  # of its logarithm, and while terms are looked for
 COMPARED = 1000  # rows on which what is missed is measured
@@ -278,15 +279,17 @@ def _missed(whole: Posterior, pruned: Posterior) -> float:
 
 
 def _directions(posterior: Posterior) -> tuple[Array, _Silent]:
-    """The root in the directions that the terms tell of, and the others.
+    """The root in the directions that the terms tell of, and the others, if noise does not mix the two.
 
     Terms are parts of the whole kernel: where that has no variance they have none. Noise that is the same for
-    all rows does not mix the two; and where no row tells anything, there is nothing to mix.
+    all rows leaves the others to themselves; noise that is not, as with missing cells, does not.
     """
     Z, root = posterior.centres, posterior.root
     eigenvalues, vectors = np.linalg.eigh(root.T @ posterior.prior(Z, Z) @ root)
     told = eigenvalues > NEGLIGIBLE
     found: Array = root @ vectors[:, told]
     others: Array = root @ vectors[:, ~told]
+    if np.max(np.abs(found.T @ others), initial=0.0) > MIXED * np.max(np.abs(others.T @ others), initial=0.0):
+        return root, NOWHERE
     precisions, axes = np.linalg.eigh(others.T @ others)
     return found, _Silent(precisions, axes.T @ (others.T @ posterior.alpha))
