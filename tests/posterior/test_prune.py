@@ -12,9 +12,11 @@ from termwise.kernels.additive import AdditiveKernel
 from termwise.kernels.component import Component
 from termwise.kernels.squared_exponential import SquaredExponential
 from termwise.measures import Normal
-from termwise.posterior import prune
+from termwise.posterior import select
 from termwise.posterior.posterior import Posterior
-from termwise.posterior.prune import _dropped, _Removal, _Search, _taken, most_telling, with_terms
+from termwise.posterior.prune import with_terms
+from termwise.posterior.removal import Removal
+from termwise.posterior.select import Search, dropped, most_telling, taken
 from tests.oracle import additive as oracle
 from tests.posterior.test_posterior import KERNEL, NEW, NOISE, TERMS, rows
 
@@ -100,7 +102,7 @@ def likely_noise(terms: tuple[tuple[int, ...], ...]) -> float:
 
 
 def test_the_gain_is_that_of_the_evidence(posterior):
-    search = _Search.of(posterior).moved([(0,)])
+    search = Search.of(posterior).moved([(0,)])
     whole = evidence(tuple(term for term in TERMS if term))
     for term in ((1,), (1, 2), (0, 1, 3)):
         gain = search.gain([term])
@@ -109,7 +111,7 @@ def test_the_gain_is_that_of_the_evidence(posterior):
 
 
 def test_the_slope_is_that_of_the_evidence(posterior):
-    search = _Search.of(posterior).moved([(0,)])
+    search = Search.of(posterior).moved([(0,)])
     noise, step = NOISE + search.variance, 1e-5
     before = seen(((0,),), noise)
     for term, slope in search.slopes([(1,), (1, 2), (2,)]).items():
@@ -120,32 +122,32 @@ def test_the_slope_is_that_of_the_evidence(posterior):
 
 
 def test_terms_come_one_by_one_by_their_evidence(posterior, monkeypatch):
-    monkeypatch.setattr(prune, "TRIED", 99)
+    monkeypatch.setattr(select, "TRIED", 99)
     every = tuple(term for term in TERMS if term)
-    taken = ()
+    so_far = ()
     for count in range(1, 5):
-        noise = likely_noise(taken)
-        left = [term for term in every if term not in taken]
-        taken = (*taken, max(left, key=lambda term: evidence((*taken, term), noise)))
-        assert _taken(_Search.of(posterior), every, count).terms == taken
+        noise = likely_noise(so_far)
+        left = [term for term in every if term not in so_far]
+        so_far = (*so_far, max(left, key=lambda term: evidence((*so_far, term), noise)))
+        assert taken(Search.of(posterior), every, count).terms == so_far
 
 
 def test_terms_go_one_by_one_by_their_evidence(posterior, monkeypatch):
-    monkeypatch.setattr(prune, "TRIED", 99)
+    monkeypatch.setattr(select, "TRIED", 99)
     every = tuple(term for term in TERMS if term)
     left = every
     for count in range(len(left) - 1, len(left) // 2, -1):
         noise = likely_noise(left)
         left = max(combinations(left, count), key=lambda terms: evidence(terms, noise))
-        assert set(_dropped(_Search.of(posterior).moved(every), count).terms) == set(left)
+        assert set(dropped(Search.of(posterior).moved(every), count).terms) == set(left)
 
 
 def test_terms_are_swapped_as_long_as_the_evidence_rises(posterior):
     every = tuple(term for term in TERMS if term)
-    taken = _taken(_Search.of(posterior), every, 4).terms
+    plain = taken(Search.of(posterior), every, 4).terms
     found = most_telling(posterior, every, 4)
     assert len(set(found)) == 4
-    assert evidence(found, likely_noise(found)) >= evidence(taken, likely_noise(taken)) - 0.01
+    assert evidence(found, likely_noise(found)) >= evidence(plain, likely_noise(plain)) - 0.01
     assert most_telling(posterior, every, 99) == every
 
 
@@ -157,7 +159,7 @@ def test_a_swap_undoes_what_was_taken_too_early():
     y = table[:, 0] + table[:, 1] + 0.05 * rng.standard_normal(150)
     posterior = smooth(table, y, 0.05**2)
     terms = ((2,), (0,), (1,))
-    assert (2,) in _taken(_Search.of(posterior), terms, 2).terms
+    assert (2,) in taken(Search.of(posterior), terms, 2).terms
     assert set(most_telling(posterior, terms, 2)) == {(0,), (1,)}
 
 
@@ -169,7 +171,7 @@ def test_rows_tell_of_noise_where_no_term_tells_anything(even):
     y = np.sin(table[:, 0]) + 0.3 * table[:, 1] + 0.1 * rng.standard_normal(100)
     noise = 0.1**2 * (np.ones(100) if even else rng.lognormal(0.0, 1.0, 100))
     posterior = smooth(table, y, noise)
-    search = _Search.of(posterior).moved([(0,)])
+    search = Search.of(posterior).moved([(0,)])
     assert (search.silent.precisions.size > 50) == even
 
     def log_evidence(kernel: np.ndarray, more: float) -> float:
@@ -203,4 +205,4 @@ def test_nothing_seen_is_pruned_too(posterior):
 
 def test_what_rounding_hides_is_said():
     with pytest.raises(NumericalError, match="keep more of them"):
-        _Removal(0.0, np.zeros(2), np.diag([0.5, 1.0 + 1e-15])).factor()
+        Removal(0.0, np.zeros(2), np.diag([0.5, 1.0 + 1e-15])).factor()

@@ -42,7 +42,8 @@ from termwise.inference.progress import monitored
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.additive import Subset
 from termwise.measures.base import Array
-from termwise.posterior.prune import most_telling, with_terms
+from termwise.posterior.prune import with_terms
+from termwise.posterior.select import most_telling
 from termwise.table import Schema, Table, open_dataset, read_table
 
 LEADING = 6  # terms drawn by default
