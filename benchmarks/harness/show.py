@@ -12,7 +12,15 @@ from typing import Any
 
 from benchmarks.figures import Figure, machine, summary
 from benchmarks.harness.cells import Cell
-from benchmarks.harness.compare import TooFewError, compare, costs, means, shared_splits
+from benchmarks.harness.compare import (
+    TooFewError,
+    compare,
+    costs,
+    means,
+    models_of,
+    paired,
+    shared_splits,
+)
 from benchmarks.harness.grid import grid
 from benchmarks.harness.limits import limits
 from benchmarks.harness.markdown import as_markdown
@@ -24,6 +32,7 @@ from benchmarks.published import Printed, published
 OWN = ("terms", "ten_terms", "first_order")  # scores that only ours have
 ALWAYS = ("coverage", "terms", "ten_terms", "first_order", "fit_seconds", "predict_seconds", "peak_megabytes")
 DPI = 120
+REFERENCE = OURS[0]
 
 
 @dataclass(frozen=True)
@@ -59,12 +68,12 @@ def show(measured: Measured, place: Path) -> None:
             parts.append(f"## {score}\n\n{as_markdown(laid)}")
     figures = list(limits(table, cells, row_number=measured.row_number))
     place.mkdir(parents=True, exist_ok=True)
-    (place / "table.md").write_text("\n\n".join(parts), encoding="utf-8")
+    for score in table.scores[:2]:
+        parts += [_against(fair, score), *_draw(fair, score, place)]
+    (place / "table.md").write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
     (place / "about.json").write_text(
         json.dumps(_about(measured, figures), indent=2) + "\n", encoding="utf-8"
     )
-    for score in table.scores[:2]:
-        _draw(fair, score, place)
     print("\n".join([*texts, *(figure.line() for figure in figures)]))
     print(summary(figures) if figures else "limits are for whole tables")
     failed = sum(bool(cell.error) for cell in cells)
@@ -101,8 +110,31 @@ def _about(measured: Measured, figures: Sequence[Figure]) -> dict[str, Any]:
     }
 
 
-def _draw(cells: Iterable[Cell], score: str, place: Path) -> None:
-    """Ranks, and ranks against seconds, if there are models enough and Matplotlib is installed."""
+def _against(cells: Iterable[Cell], score: str) -> str:
+    """Sets that the first of ours wins and loses against each other, and whether that may be chance."""
+    found = means(cells, score)
+    if REFERENCE not in models_of(found) or len(models_of(found)) < 2:
+        return ""
+    lines = [
+        f"## {REFERENCE} against each other: {score}",
+        "",
+        "Sets won, tied and lost, and p-values of the sign test and of Wilcoxon's signed ranks",
+        "",
+        "| model | won | tied | lost | sign | signed ranks |",
+        "| :-- | --: | --: | --: | --: | --: |",
+    ]
+    lines += [
+        f"| {model} | {one.wins} | {one.ties} | {one.losses} | {one.sign:.2g} | {one.wilcoxon:.2g} |"
+        for model, one in paired(found, score, REFERENCE).items()
+    ]
+    return "\n".join(lines)
+
+
+def _draw(cells: Iterable[Cell], score: str, place: Path) -> list[str]:
+    """Ranks, and ranks against seconds, if there are models enough and Matplotlib is installed.
+
+    What a page shows of them: the pictures, and the test behind the first.
+    """
     cells = list(cells)
     for figure in place.glob(f"{score}-*.png"):
         figure.unlink()  # it was of other cells
@@ -111,7 +143,12 @@ def _draw(cells: Iterable[Cell], score: str, place: Path) -> None:
 
         comparison = compare(means(cells, score), score)
     except (ImportError, TooFewError):
-        return
+        return []
     title = score.replace("_", " ")
     draw_ranks(comparison, ours=OURS, title=title).savefig(place / f"{score}-ranks.png", dpi=DPI)
     draw_costs(costs(cells, score), ours=OURS, title=title).savefig(place / f"{score}-costs.png", dpi=DPI)
+    test = (
+        f"Average ranks of the models that ran all of {comparison.ranks.sets} sets, 1 is best. Friedman: p = "
+        f"{comparison.p_value:.2g}; Nemenyi: ranks differ from {comparison.difference:.2f} on."
+    )
+    return [test, f"![average ranks]({score}-ranks.png)", f"![ranks and seconds]({score}-costs.png)"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from termwise.encode.rows import ArrayChunk
+from termwise.errors import NumericalError
 from termwise.inference import blocks, kept, sites
 from termwise.inference.approximate import SiteObjective
 from termwise.inference.blocks import Setting
@@ -118,3 +119,22 @@ def test_what_is_known_is_carried_to_other_parameters(likelihood, step):
     before, carried, best = (objective._look(push.setting, push.root, each)[2] for each in begins)
     assert best - carried < 0.8 * (best - before)
     assert carried < best
+
+
+@pytest.mark.parametrize("failing", [{1}, {2}, {4, 5}, {3, 6}])
+def test_looks_that_rounding_spoils_cost_a_step(failing, monkeypatch):
+    model, X, observed, theta = problem(Logit(), n=40)
+    inducing = without_missing(X)[:8]
+    expected, slope = sparse_of(model, X, observed, inducing).value_and_gradient(theta)
+    looks, whole = [], SparseSiteObjective._look
+
+    def look(self, *args):
+        looks.append(1)
+        if len(looks) in failing:
+            raise NumericalError("spoiled")
+        return whole(self, *args)
+
+    monkeypatch.setattr(SparseSiteObjective, "_look", look)
+    value, gradient = sparse_of(model, X, observed, inducing).value_and_gradient(theta)
+    assert value == pytest.approx(expected, abs=1e-8)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-4)

@@ -4,7 +4,8 @@ The evidence takes the parameters it has found for true. Where few rows tell of 
 farther out than it says. So a fifth of the rows is left out at a time, parameters are learned again from the
 others, and under the errors of the rows left out two things are made most likely: a factor of all variances
 (as Bachoc 2013 does, there with parameters as they are), and the tails of the scatter about the function. A
-factor of the kernel and of the noise leaves the mean as it is.
+factor of the kernel and of the noise leaves the mean as it is. Encodings and measures, which see no target,
+stay those of all rows.
 """
 
 from __future__ import annotations

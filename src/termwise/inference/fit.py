@@ -105,11 +105,13 @@ def fit_exact(
     evaluations = sum(climb.evaluations for climb in climbs)
     scatter = Scatter(1.0, Noise.normal(posterior.noise))
     if isinstance(objective, ExactObjective) and n_rows >= LEAST_ROWS:
-
-        def watch(fold: int, rows: int) -> Watch:
-            return _watch(monitor, clock, len(climbs) + fold, rows)
-
-        left_out = _leave_out(objective, best.theta, options, rng, watch)
+        left_out = _leave_out(
+            objective,
+            best.theta,
+            options,
+            rng,
+            lambda fold, count: _watch(monitor, clock, len(climbs) + fold, count),
+        )
         scatter = left_out.scatter(posterior.noise)
         posterior = posterior.scaled(scatter.factor)
         evaluations += left_out.evaluations
