@@ -59,7 +59,7 @@ def draw_costs(costs: Mapping[str, Cost], *, ours: Collection[str] = (), title: 
     if not costs:
         raise TooFewError("there is no model to draw; rank models on sets that they all have run")
     figure = new_figure(8.0, 5.2)
-    ax = figure.add_subplot(xlabel="median seconds of a fit", ylabel="average rank")
+    ax = figure.add_subplot(xlabel="median seconds of a fit", ylabel="average rank, 1 is best")
     ax.invert_yaxis()
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="0.92", linewidth=0.8)

@@ -145,7 +145,9 @@ def _draw(cells: Iterable[Cell], score: str, place: Path) -> list[str]:
     except (ImportError, TooFewError):
         return []
     title = score.replace("_", " ")
-    draw_ranks(comparison, ours=OURS, title=title).savefig(place / f"{score}-ranks.png", dpi=DPI)
+    draw_ranks(comparison, ours=OURS, title=f"average rank by {title}, 1 is best").savefig(
+        place / f"{score}-ranks.png", dpi=DPI
+    )
     draw_costs(costs(cells, score), ours=OURS, title=title).savefig(place / f"{score}-costs.png", dpi=DPI)
     test = (
         f"Average ranks of the models that ran all of {comparison.ranks.sets} sets, 1 is best. Friedman: p = "
