@@ -156,7 +156,10 @@ def test_counts_that_are_all_the_same_over_different_hours(tmp_path: Path) -> No
 def test_minibatches_with_rates_that_differ_by_far(
     likelihood: str, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A few rows have four hundred times the rate of the others, or are far away."""
+    """A few rows have four hundred times the rate of the others, or are far away.
+
+    Which of them are among thirty inducing rows is chance, and matters more than the engine: so over seeds.
+    """
     monkeypatch.setattr(stochastic, "LEAST_STEPS", 800)
     columns, f = features()
     rng = np.random.default_rng(0)
@@ -164,13 +167,20 @@ def test_minibatches_with_rates_that_differ_by_far(
     table = {**columns, "city": np.where(rare, "Lima", columns["city"])}
     rate = np.exp(f + 6.0 * rare)
     y = rng.poisson(rate) if likelihood == "poisson" else f + 0.2 * rng.standard_normal(ROWS) + 1e6 * rare
-    one, other = (
-        tw.OAKRegressor(likelihood=likelihood, inference=engine, **OPTIONS).fit(table, y)
-        for engine in ("stochastic", "sparse")
+
+    def fits(engine: str) -> list[tw.OAKRegressor]:
+        options = {"likelihood": likelihood, "inference": engine, **OPTIONS}
+        return [tw.OAKRegressor(random_state=seed, **options).fit(table, y) for seed in range(3)]
+
+    minibatches, whole = fits("stochastic"), fits("sparse")
+    density, expected = (
+        np.mean([model.log_predictive_density(table, y) for model in models])
+        for models in (minibatches, whole)
     )
-    assert one.objective_ > other.objective_ - 0.05 * ROWS
+    assert density > expected - 0.05
     if likelihood == "poisson":
-        assert np.sqrt(np.mean((np.log(one.predict(table)) - np.log(rate)) ** 2)) < 0.3
+        for model in minibatches:
+            assert np.sqrt(np.mean((np.log(model.predict(table)) - np.log(rate)) ** 2)) < 0.3
 
 
 def test_bad_counts(tmp_path: Path) -> None:
