@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -54,7 +54,7 @@ def show(measured: Measured, place: Path) -> None:
         return
     table = measured.table
     cells = sorted(measured.cells, key=lambda cell: table.sets.index(cell.dataset))
-    fair = set(shared_splits(cells))
+    fair = shared_splits(cells)
     parts = [f"# {table.name}: {table.about}", _origin(measured), *(f"- {note}" for note in measured.notes)]
     texts = []
     for score in (*table.scores, *(name for name in ALWAYS if name not in table.scores)):
@@ -62,7 +62,7 @@ def show(measured: Measured, place: Path) -> None:
         found = means(asked, score)
         if found:
             models = [model for model in measured.models if any(model in row for row in found.values())]
-            ranked = means([cell for cell in asked if cell in fair], score)
+            ranked = means(shared_splits(asked), score)
             laid = grid(found, score, models=models, paper=_paper(table, score), ranked=ranked)
             texts.append(as_text(laid))
             parts.append(f"## {score}\n\n{as_markdown(laid)}")
@@ -110,7 +110,7 @@ def _about(measured: Measured, figures: Sequence[Figure]) -> dict[str, Any]:
     }
 
 
-def _against(cells: Iterable[Cell], score: str) -> str:
+def _against(cells: Sequence[Cell], score: str) -> str:
     """Sets that the first of ours wins and loses against each other, and whether that may be chance."""
     found = means(cells, score)
     if REFERENCE not in models_of(found) or len(models_of(found)) < 2:
@@ -130,12 +130,11 @@ def _against(cells: Iterable[Cell], score: str) -> str:
     return "\n".join(lines)
 
 
-def _draw(cells: Iterable[Cell], score: str, place: Path) -> list[str]:
+def _draw(cells: Sequence[Cell], score: str, place: Path) -> list[str]:
     """Ranks, and ranks against seconds, if there are models enough and Matplotlib is installed.
 
     What a page shows of them: the pictures, and the test behind the first.
     """
-    cells = list(cells)
     for figure in place.glob(f"{score}-*.png"):
         figure.unlink()  # it was of other cells
     try:

@@ -94,7 +94,7 @@ def bound_gradient(view: View, sums: SiteSums, reached: Reached) -> Array:
     S being symmetric with the lower triangle of M, as a_n = U^-T k_n. At rest M itself is symmetric.
     """
     model, theta = view.setting.model, view.setting.theta
-    outer = np.triu(sums.outer) + np.triu(sums.outer, 1).T
+    outer = Inducing.asked(sums).outer
     M = outer - view.spread @ (view.spread.T @ outer)
     M += np.outer(view.mean, sums.linear - outer @ view.mean)
     inner = -(np.tril(M) + np.tril(M, -1).T)
