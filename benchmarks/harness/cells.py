@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import fcntl
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +16,10 @@ TRIED_TERMS = 20
 
 class CellsError(ValueError):
     """A file that this version did not write."""
+
+
+class BusyError(RuntimeError):
+    """Another run writes there."""
 
 
 class Key(NamedTuple):
@@ -75,6 +82,20 @@ def read_cells(path: Path) -> list[Cell]:
     A line that was cut short when its run was killed counts as not written.
     """
     return list({cell.key: cell for cell in _lines(path)}.values())
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder, until this one ends or dies."""
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BusyError(f"another run writes to {folder}; wait until it ends, or use --out") from None
+        yield
+    finally:
+        os.close(file)
 
 
 def append_cell(path: Path, cell: Cell) -> None:

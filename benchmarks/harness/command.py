@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.data import NoDataError, SetError, folder, read
-from benchmarks.harness.cells import Cell, CellsError, Key, read_cells, write_cells
+from benchmarks.harness.cells import BusyError, Cell, CellsError, Key, held, read_cells, write_cells
 from benchmarks.harness.models import maker_error, most_rows, names, own_splits
 from benchmarks.harness.run import Plan, order, run
 from benchmarks.harness.sets import encoded
@@ -83,11 +83,15 @@ def run_table(name: str, options: argparse.Namespace) -> int:
         print(f"{name}: {len(left)} cells to measure, {len(wanted.cells) - len(left)} there", file=sys.stderr)
         asked = Plan(name, left, path, options.jobs, options.timeout, options.row_number)
         try:
-            run(asked, _said)
+            with held(place):
+                run(asked, _said)
+                write_cells(path, read_cells(path))
         except KeyboardInterrupt:
             print("stopped; the same command goes on from here", file=sys.stderr)
             return 130
-        write_cells(path, read_cells(path))
+        except BusyError as error:
+            print(error, file=sys.stderr)
+            return 1
     planned = set(wanted.cells)
     measured = Measured(
         table=wanted.table,

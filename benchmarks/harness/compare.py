@@ -136,12 +136,6 @@ def shared_splits(cells: Iterable[Cell]) -> list[Cell]:
     return [cell for cell in cells if done[cell.dataset, cell.split] == models[cell.dataset]]
 
 
-def shared_sets(table: Table) -> dict[str, Mapping[str, Mean]]:
-    """The sets on which no model has a gap."""
-    names = set(models_of(table))
-    return {name: row for name, row in table.items() if set(row) == names}
-
-
 def models_of(table: Table) -> tuple[str, ...]:
     """All models of a table, in the order in which they come."""
     return tuple(dict.fromkeys(model for row in table.values() for model in row))
@@ -165,7 +159,7 @@ def ranks(table: Table, score: str) -> Ranks:
     cannot take many rows) would get a better or worse rank by the choice of its sets. So it changes no one's
     rank: each such model is added alone to the models without gaps, over its own sets, and kept apart with
     their number. A mean that lacks some failed splits counts as it is. If no model ran every set there are no
-    ranks; `shared_sets` keeps the sets that all have run.
+    ranks.
     """
     names = models_of(table)
     whole = [model for model in names if all(model in row for row in table.values())]

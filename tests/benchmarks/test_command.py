@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 from benchmarks.__main__ import BENCHMARKS, main
-from benchmarks.harness.cells import Cell, write_cells
+from benchmarks.harness.cells import Cell, held, write_cells
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -75,3 +75,14 @@ def test_a_folder_that_cannot_be_written_is_one_clear_line(made_up, tmp_path, ca
     (tmp_path / "file").write_text("")
     assert main(["papers", "--table", "spherical", "--out", str(tmp_path / "file")]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_two_runs_do_not_write_to_one_folder(made_up, tmp_path, capsys):
+    made_up("power", {"x": range(40), "y": range(40)})
+    out = tmp_path / "out"
+    (out / "spherical").mkdir(parents=True)
+    asked = ["--datasets", "power", "--models", "Linear", "--splits", "1"]
+    with held(out / "spherical"):
+        assert main(["papers", "--table", "spherical", "--out", str(out), *asked]) == 1
+    assert "another run writes to" in capsys.readouterr().err
+    assert main(["papers", "--table", "spherical", "--out", str(out), *asked]) == 0

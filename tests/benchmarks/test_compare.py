@@ -100,8 +100,6 @@ def test_a_model_with_gaps_is_ranked_apart_and_moves_no_one():
     found = c.ranks(table(rows), "rmse")
     assert found.average == {"a": 1.0, "b": 2.0}
     assert found.gaps == {"c": c.Over(1.5, 2)}
-    together = c.ranks(c.shared_sets(table(rows)), "rmse")
-    assert together == c.Ranks({"a": 1.5, "c": 1.5, "b": 3.0}, 2, {})
 
 
 def test_without_a_model_that_ran_every_set_there_are_no_ranks():
