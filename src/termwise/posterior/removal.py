@@ -12,6 +12,7 @@ v = R' E alpha. What a term has lost in missing cells was noise, and stays it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ from termwise.posterior.posterior import Posterior
 NEGLIGIBLE = 1e-9  # of a direction's prior variance: less than this the rows do not tell of it
 MIXED = 1e-6  # of what is seen of noise alone: as much may be seen in the other directions too
 LEAST_NOISE, MOST_NOISE = 1e-8, 10.0  # where more noise is looked for, in prior variances
-PRECISION = 0.02  # of its logarithm
+PRECISION, STEP = 0.02, 0.5  # of its logarithm; and how far apart it is looked at near a guess
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,9 @@ class Removal:
     def factor(self) -> Array:
         """The upper triangular U with U'U = C."""
         try:
-            upper: Array = cholesky(np.eye(self.linear.size) - self.outer, lower=False)
+            C = -self.outer
+            C[np.diag_indices_from(C)] += 1.0
+            upper: Array = cholesky(C, lower=False, overwrite_a=True)
         except (np.linalg.LinAlgError, ValueError) as error:
             raise NumericalError(
                 f"rounding hides what the terms are without the others: {error}; keep more of them, or fit "
@@ -61,7 +64,7 @@ class Removal:
     def gain(self) -> float:
         """What the log evidence gains by it; mostly below zero."""
         upper = self.factor()
-        moved = solve_triangular(upper, self.linear, trans="T")
+        moved = solve_triangular(upper, self.linear, trans="T", check_finite=False)
         return -0.5 * (self.own + float(moved @ moved)) - float(np.sum(np.log(np.diag(upper))))
 
 
@@ -89,17 +92,35 @@ def most_likely(
     noise: Removal,
     scale: float,
     silent: Silent = NOWHERE,
-    precision: float = PRECISION,
+    near: float | None = None,
 ) -> float:
-    """The variance of the noise that makes up for what goes."""
+    """The variance of the noise that makes up for what goes; sought near a guess if there is one."""
 
     def loss(logarithm: float) -> float:
         variance = float(np.exp(logarithm))
         return -(removal + noise.times(-variance)).gain() - silent.gain(variance)
 
     bounds = np.log([LEAST_NOISE * scale, MOST_NOISE * scale])
-    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": precision})
+    if near is not None:
+        return float(np.exp(_near(loss, float(np.clip(np.log(near), *bounds)), bounds)))
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": PRECISION})
     return float(np.exp(found.x))
+
+
+def _near(loss: Callable[[float], float], start: float, bounds: Array) -> float:
+    """Downhill in equal steps, until a parabola shows how far the lowest point is: a few looks will do."""
+    low, middle, high = start - STEP, start, start + STEP
+    values = [loss(low), loss(middle), loss(high)]
+    while values[1] > min(values) and bounds[0] < middle < bounds[1]:
+        if values[0] < values[2]:
+            low, middle, high = low - STEP, low, middle
+            values = [loss(low), *values[:2]]
+        else:
+            low, middle, high = middle, high, high + STEP
+            values = [*values[1:], loss(high)]
+    bend = values[0] - 2.0 * values[1] + values[2]
+    shift = 0.5 * (values[0] - values[2]) / bend if bend > 0.0 else 0.0
+    return float(np.clip(middle + STEP * np.clip(shift, -1.0, 1.0), *bounds))
 
 
 def directions(posterior: Posterior) -> tuple[Array, Silent]:

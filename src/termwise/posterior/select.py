@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ from termwise.posterior.removal import Removal, Silent, directions, most_likely
 
 LOOKED_AT, TRIED = 50, 3  # terms that are looked at, beyond those wanted; and those tried in full
 SWAPPED, ROUNDS = 3, 3  # terms that are taken and dropped again, and how often at most
-ROUGH = 0.3  # precision of the logarithm of the noise
+BLOCK = 64  # rows multiplied together, which stay near the processor
 KEPT_BYTES = 5e8  # of kernels of columns, and as many of terms
 
 
@@ -96,19 +97,18 @@ class Search:
     def slopes(self, terms: Sequence[Subset]) -> dict[Subset, float]:
         """How the log evidence rises with the variance of each term, where it is zero."""
         alpha, root = self._solution()
-        G = 0.5 * (np.outer(alpha, alpha) - root @ root.T)
-        return {term: float(np.vdot(G, self.parts.kernel(term))) for term in terms}
+        return self.parts.inner(0.5 * (np.outer(alpha, alpha) - root @ root.T), terms)
 
     def energies(self) -> dict[Subset, float]:
         """alpha' K alpha of each term: small if the selection hardly uses it."""
         alpha, _ = self._solution()
-        return {term: float(alpha @ self.parts.kernel(term) @ alpha) for term in self.terms}
+        return self.parts.inner(np.outer(alpha, alpha), self.terms)
 
     def _solution(self) -> tuple[Array, Array]:
         """alpha and the root of B of the selection."""
         removal = self.gone + self.noise.times(-self.variance)
         upper = removal.factor()
-        root: Array = solve_triangular(upper, self.R.T, trans="T").T
+        root: Array = solve_triangular(upper, self.R.T, trans="T", check_finite=False).T
         return self.posterior.alpha + root @ solve_triangular(upper, removal.linear, trans="T"), root
 
     def _moved(self, terms: Sequence[Subset]) -> Removal:
@@ -118,8 +118,8 @@ class Search:
         return gone
 
     def _with_noise(self) -> Search:
-        variance = most_likely(self.gone, self.noise, self.scale, self.silent, ROUGH)
-        return replace(self, variance=variance)
+        near = self.variance or None
+        return replace(self, variance=most_likely(self.gone, self.noise, self.scale, self.silent, near))
 
 
 class Parts:
@@ -146,11 +146,40 @@ class Parts:
             product *= self._column(d)
         return product
 
+    def inner(self, G: Array, terms: Sequence[Subset]) -> dict[Subset, float]:
+        """The inner product of G with the kernel of each term.
+
+        Terms that differ in their last column alone share the product of G with the others.
+        """
+        found = dict.fromkeys(terms, 0.0)
+        grouped = sorted(terms, key=lambda term: term[:-1])
+        used = {d for term in terms for d in term}
+        for start in range(0, len(G), BLOCK):
+            part = slice(start, start + BLOCK)
+            columns = {d: self._part(d, part) for d in used}
+            begun: Subset | None = None
+            for term in grouped:
+                if term[:-1] != begun:
+                    begun = term[:-1]
+                    product = math.prod((columns[d] for d in begun), start=G[part])
+                found[term] += float(np.vdot(product, columns[term[-1]]))
+        return {term: self.posterior.kernel.variances[len(term)] * value for term, value in found.items()}
+
+    def _part(self, d: int, part: slice) -> Array:
+        """Some rows of the kernel of a column; if it cannot be kept, no more of it is evaluated."""
+        if d in self.columns or len(self.columns) < self.room:
+            return self._column(d)[part]
+        return self._kernel(d, part)
+
     def _column(self, d: int) -> Array:
         if d in self.columns:
             return self.columns[d]
-        x = self.posterior.centres[:, d]
-        found: Array = self.posterior.kernel.components[d].matrix(x, x)
+        found = self._kernel(d, slice(None))
         if len(self.columns) < self.room:
             self.columns[d] = found
+        return found
+
+    def _kernel(self, d: int, part: slice) -> Array:
+        x = self.posterior.centres[:, d]
+        found: Array = self.posterior.kernel.components[d].matrix(x[part], x)
         return found
