@@ -110,7 +110,7 @@ def test_the_gain_is_that_of_the_evidence(posterior):
         assert gain == pytest.approx(evidence(((0,), term), NOISE + search.variance) - whole, abs=1e-6)
 
 
-@pytest.mark.parametrize("guess", [1e-6, 0.05, 30.0])
+@pytest.mark.parametrize("guess", [1e-20, 1e-6, 0.05, 30.0, 1e9])
 def test_the_noise_is_found_near_a_guess_and_far_from_it(posterior, guess):
     search = Search.of(posterior).moved(KEPT)
     best = likely_noise(KEPT) - NOISE
@@ -172,6 +172,16 @@ def test_a_swap_undoes_what_was_taken_too_early():
     terms = ((2,), (0,), (1,))
     assert (2,) in taken(Search.of(posterior), terms, 2).terms
     assert set(most_telling(posterior, terms, 2)) == {(0,), (1,)}
+
+
+def test_a_swap_is_found_after_all_was_explained():
+    """With all four columns the noise is the least that is looked for; with two of them it is not."""
+    rng = np.random.default_rng(3)
+    table = rng.standard_normal((150, 4))
+    table[:, 2] = table[:, 0] + table[:, 1] + 0.3 * rng.standard_normal(150)
+    y = table[:, 0] + table[:, 1] + 0.2 * table[:, 3] + 0.05 * rng.standard_normal(150)
+    found = most_telling(smooth(table, y, 0.05**2), ((2,), (0,), (1,), (3,)), 2)
+    assert set(found) == {(0,), (1,)}
 
 
 @pytest.mark.parametrize("even", [True, False])

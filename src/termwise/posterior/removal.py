@@ -2,12 +2,13 @@
 
 Whatever the engine, B = root root' is (K + N)^-1 and alpha = B t: as if the centres had been seen with noise
 N and targets t. Without the terms whose kernel is D, and with what the others cannot take up as noise of a
-variance s, the same is seen through K - D + s I. With R the root and E = D - s I,
+variance s, the same is seen through K - D + s I. With R the root, E = D - s I, C = I - R' E R and
+v = R' E alpha, they are
 
-    B' = R C^-1 R',  alpha' = alpha + R C^-1 R' E alpha,  C = I - R' E R,
+    B_new = R C^-1 R',  alpha_new = alpha + R C^-1 v,
 
-and no row is needed. The log evidence changes by -(alpha' E alpha + v' C^-1 v + log det C) / 2 with
-v = R' E alpha. What a term has lost in missing cells was noise, and stays it.
+' being the transpose, and no row is needed. The log evidence changes by
+-(alpha' E alpha + v' C^-1 v + log det C) / 2. What a term has lost in missing cells was noise, and stays it.
 """
 
 from __future__ import annotations
@@ -101,8 +102,9 @@ def most_likely(
         return -(removal + noise.times(-variance)).gain() - silent.gain(variance)
 
     bounds = np.log([LEAST_NOISE * scale, MOST_NOISE * scale])
-    if near is not None:
-        return float(np.exp(_near(loss, float(np.clip(np.log(near), *bounds)), bounds)))
+    # A guess at a bound, as from a selection that explained all, does not say how far away the noise now is.
+    if near is not None and bounds[0] + STEP < np.log(near) < bounds[1] - STEP:
+        return float(np.exp(_near(loss, float(np.log(near)), bounds)))
     found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": PRECISION})
     return float(np.exp(found.x))
 
