@@ -46,8 +46,7 @@ def test_without_memory_it_goes_along_the_residual(depth):
     A, b = linear()
     x, mixing = np.ones(DEPTH), Mixing(DEPTH, depth)
     mixing.next(np.zeros(DEPTH), b, 1.0)
-    if depth:
-        mixing.forget()
+    assert mixing.astray(1.0) == 0.5
     residual = A @ x + b - x
     np.testing.assert_array_equal(mixing.next(x, residual, 0.7), x + 0.7 * residual)
     assert not mixing.remembers

@@ -6,8 +6,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
+from termwise.errors import NumericalError
 from termwise.inference.latent import Conditioned, Sites
-from termwise.inference.sites import RULES, settle
+from termwise.inference.sites import RULES, Variational, settle
 from termwise.likelihoods import Gaussian, Logit, Poisson, Probit, Student
 from termwise.likelihoods.observed import Observed
 
@@ -193,6 +194,34 @@ def test_separable_data_and_wide_priors_come_to_rest(rule, scale):
     right = (found.posterior.mean > 0.0) == (y > 0.5)
     assert np.all(right[:15])
     assert np.all(right[25:])
+
+
+def test_steps_that_learn_from_those_before_are_fewer(monkeypatch):
+    K, observed = kernel(40, scale=100.0), Observed(Logit(), (np.arange(40) >= 20).astype(float))
+    mixed = settle(RULES["variational"], K, observed)
+    monkeypatch.setattr(Variational, "depth", 0)
+    plain = settle(RULES["variational"], K, observed)
+    assert mixed.converged
+    assert mixed.steps < 0.7 * plain.steps
+    assert mixed.evidence == pytest.approx(plain.evidence, abs=1e-7)
+
+
+@pytest.mark.parametrize("failing", [{2}, {3, 4}, {5, 6, 7}])
+def test_steps_that_rounding_spoils_are_tried_shorter(failing, monkeypatch):
+    K, observed = kernel(30), observed_as("logit", 30)
+    expected = settle(RULES["variational"], K, observed)
+    calls, whole = [], Conditioned.on
+
+    def on(K, sites):
+        calls.append(1)
+        if len(calls) in failing:
+            raise NumericalError("spoiled")
+        return whole(K, sites)
+
+    monkeypatch.setattr(Conditioned, "on", on)
+    found = settle(RULES["variational"], K, observed)
+    assert found.converged
+    assert found.evidence == pytest.approx(expected.evidence, abs=1e-7)
 
 
 def test_faint_sites_leave_the_prior():

@@ -7,13 +7,13 @@ import pytest
 
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
-from termwise.inference import blocks, kept, sites
+from termwise.inference import blocks, kept, mixing, sites, sparse_sites
 from termwise.inference.approximate import SiteObjective
 from termwise.inference.blocks import Setting
 from termwise.inference.model import Model
 from termwise.inference.sites import RULES
 from termwise.inference.sparse import SparseObjective, push_of
-from termwise.inference.sparse_sites import SparseSiteObjective
+from termwise.inference.sparse_sites import Inducing, SparseSiteObjective
 from termwise.inference.workers import ExecutorWorkers, LocalWorkers
 from termwise.likelihoods import Gaussian, Logit, Poisson, Probit, Student
 from tests.inference.mixed import check_gradient
@@ -138,3 +138,61 @@ def test_looks_that_rounding_spoils_cost_a_step(failing, monkeypatch):
     value, gradient = sparse_of(model, X, observed, inducing).value_and_gradient(theta)
     assert value == pytest.approx(expected, abs=1e-8)
     np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("likelihood", [Logit(), Probit(), Poisson(), Student(0.5, 4.0)])
+def test_wide_priors_come_to_rest_where_the_kernel_matrix_does(likelihood):
+    model, X, observed, theta = problem(likelihood, n=40)
+    known = ~np.isnan(X).any(axis=1)
+    X, observed = X[known], observed.rows(known)
+    theta[model._order_slice] += 3.0
+    expected, _ = SiteObjective(model, X, observed, RULES["variational"]).value_and_gradient(theta)
+    value, _ = sparse_of(model, X, observed, X).value_and_gradient(theta)
+    assert value == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_search_that_was_lost_does_not_spoil_the_next():
+    """Where few inducing rows leave a Poisson a variance of hundreds, the bound is below any number."""
+    model, X, observed, theta = problem(Poisson(), n=200)
+    far = theta.copy()
+    far[model._order_slice] += 4.0
+    objective = sparse_of(model, X, observed, without_missing(X)[:30])
+    before, slope = objective.value_and_gradient(theta)
+    assert objective.value_and_gradient(far)[0] < -1e12
+    after, again = objective.value_and_gradient(theta)
+    assert after == pytest.approx(before, abs=1e-6)
+    np.testing.assert_allclose(again, slope, rtol=1e-3, atol=1e-3)
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """One entry for every look at the rows."""
+    found, whole = [], SparseSiteObjective._look
+
+    def look(self, *args):
+        found.append(1)
+        return whole(self, *args)
+
+    monkeypatch.setattr(SparseSiteObjective, "_look", look)
+    return found
+
+
+def test_steps_that_learn_from_those_before_are_fewer(looks, monkeypatch):
+    model, X, observed, theta = problem(Logit(), n=100)
+    theta[model._order_slice] += 3.0
+    sparse_of(model, X, observed, without_missing(X)[:20]).value_and_gradient(theta)
+    with_mixing = len(looks)
+    monkeypatch.setattr(sparse_sites, "Mixing", lambda size: mixing.Mixing(size, depth=0))
+    sparse_of(model, X, observed, without_missing(X)[:20]).value_and_gradient(theta)
+    assert with_mixing < 0.7 * (len(looks) - with_mixing)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_no_number_is_refused(bad):
+    known = Inducing.prior(4)
+    known.outer[1, 2] = known.outer[2, 1] = bad
+    with pytest.raises(NumericalError, match="no numbers"):
+        known.moments()
+    linear = Inducing(np.zeros((4, 4)), np.array([0.0, bad, 0.0, 0.0]))
+    with pytest.raises(NumericalError, match="no numbers"):
+        linear.moments()

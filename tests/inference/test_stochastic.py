@@ -203,6 +203,22 @@ def test_a_step_that_cannot_be_made_is_taken_back(monkeypatch):
         fit(X, y, Logit())
 
 
+def test_sums_that_are_no_numbers_cost_a_step(monkeypatch):
+    X, y = logits()
+    step, calls = stochastic.site_step, []
+
+    def look(*args):
+        calls.append(1)
+        found = step(*args)
+        spoiled = replace(found.sums, linear=np.nan * found.sums.linear)
+        return replace(found, sums=spoiled) if len(calls) == 30 else found
+
+    monkeypatch.setattr(stochastic, "site_step", look)
+    found = fit(X, y, Logit())
+    assert len(calls) == 150
+    assert np.isfinite(found.result.objective)
+
+
 def _fail(*_):
     raise NumericalError("again and again")
 

@@ -13,6 +13,7 @@ from termwise.inference.coarse import CANDIDATES, MOST_SAMPLED, Data, SparseOpti
 from termwise.inference.fit import Fit, FitOptions, fit_exact
 from termwise.inference.kept import KEPT_BYTES
 from termwise.inference.levels import LevelColumn
+from termwise.inference.mixing import DEPTH
 from termwise.inference.model import Model
 from termwise.inference.progress import Monitor
 from termwise.inference.stochastic import fit_stochastic
@@ -135,9 +136,9 @@ def check_sparse_memory(options: SparseOptions, n_rows: int, n_columns: int) -> 
     sampled = 8 * 2 * min(n_rows, MOST_SAMPLED) * (n_columns + 1)  # as cells, and encoded
     needed = sampled + KEPT_BYTES
     _require(needed, f"sparse inference of {n_columns} columns", "leave columns out")
-    # the kernel of the candidates; or that of the inducing rows, its factor and root, the curvature and the
-    # sums of the blocks under way
-    matrices = max(CANDIDATES, 6 + 3 * options.threads) + 2
+    # the kernel of the candidates; or that of the inducing rows, its factor and root, the curvature, the sums
+    # of the blocks under way and the steps that are remembered (half of each matrix, twice)
+    matrices = max(CANDIDATES, 6 + 3 * options.threads + DEPTH + 1) + 2
     needed += 8 * matrices * options.n_inducing**2
     _require(needed, f"n_inducing = {options.n_inducing}", "use a smaller n_inducing")
 

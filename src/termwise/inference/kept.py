@@ -85,11 +85,13 @@ class Kept:
         self._told[block.key] = matrix
 
     def _memory(self, size: int) -> Array | None:
-        fitting = next((i for i, memory in enumerate(self._free) if memory.size >= size), None)
-        if fitting is None and self._room < 8 * size:
+        fitting = [i for i, memory in enumerate(self._free) if memory.size >= size]
+        if fitting:
+            memory = self._free.pop(min(fitting, key=lambda i: self._free[i].size))
+        elif self._room >= 8 * size:
+            memory, self._room = np.empty(size), self._room - 8 * size
+        else:
             return None
-        memory = np.empty(size) if fitting is None else self._free.pop(fitting)
-        self._room -= 8 * size if fitting is None else 0
         self._used.append(memory)
         return memory
 

@@ -50,6 +50,7 @@ class Minibatches:
             for start in range(0, whole, self.size):
                 yield taken(mixed, order[start : start + self.size])
             left = [taken(mixed, order[whole:])] if whole < order.size else []
+            del window, mixed  # before the next is read
         if self.n_rows < self.size:
             yield from left
 

@@ -30,10 +30,12 @@ class Mixing:
         """Whether the last point was another than it would have been without mixing."""
         return bool(self._steps)
 
-    def forget(self) -> None:
-        """Begin anew: the steps before have led astray."""
+    def astray(self, step: float) -> float:
+        """The step to try instead of one that led astray: the same without mixing, or half of it."""
+        shorter = step if self.remembers else 0.5 * step
         self._last = None
         self._steps.clear()
+        return shorter
 
     def next(self, point: Array, residual: Array, step: float) -> Array:
         """The next point."""

@@ -13,6 +13,7 @@ import numpy as np
 from termwise.inference.blocks import (
     Chunk,
     Own,
+    Push,
     Reached,
     Setting,
     layout_for_adjoint,
@@ -78,6 +79,11 @@ def site_statistics(chunk: Chunk, view: View, threads: int = 1) -> SiteSums:
     return total(chunk, lambda block: _block_sums(block, view), threads)
 
 
+def first_statistics(chunk: Chunk, push: Push, threads: int = 1) -> SiteSums:
+    """The same with the sites that rows would have by themselves, to begin with."""
+    return total(chunk, lambda block: _first_sums(block, push), threads)
+
+
 def site_adjoint(chunk: Chunk, pull: SitePull, threads: int = 1) -> Reached:
     """The gradient of the bound for fixed inducing values, as far as it goes through the rows of a chunk."""
     return total(chunk, lambda block: _block_step(block, pull, with_sums=False).reached, threads)
@@ -127,7 +133,16 @@ def _block_sums(block: Block, view: View) -> SiteSums:
     return _sums_of(_sites(block, view, own, A, spare), A, spare)
 
 
-def _told(block: Block, view: View, own: Own, spare: Array) -> Array:
+def _first_sums(block: Block, push: Push) -> SiteSums:
+    own = Own(layout_for_sums(block, push.setting), push.setting)
+    A, spare = workspace(block.y.size, len(push.setting.inducing))
+    A = _told(block, push, own, A)
+    observed = _observed(block, push.setting)
+    at, nothing = observed.start(), np.zeros(block.y.size)
+    return _sums_of(_Sites(observed, at, nothing, nothing, *observed.start_sites()), A, spare)
+
+
+def _told(block: Block, view: View | Push, own: Own, spare: Array) -> Array:
     """a_n of the rows: the same at every look, as long as parameters stay."""
     setting, kept = view.setting, view.setting.kept
     found = None if kept is None else kept.told(block)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from termwise.errors import NumericalError
 from termwise.inference.latent import Conditioned, Sites
 from termwise.inference.mixing import DEPTH, Mixing
 from termwise.likelihoods.observed import Observed
@@ -165,23 +166,23 @@ RULES: dict[str, Rule] = {"variational": Variational(), "ep": Propagation(), "la
 def settle(rule: Rule, K: Array, observed: Observed, sites: Sites | None = None) -> Settled:
     """Move the sites until they and the value stay; steps that go too far are shortened."""
     if sites is None:
-        f = observed.start()
-        first, second, _ = observed.derivatives(f)
-        tau = np.maximum(-second, 1e-3)
-        sites = Sites.of(tau, first + tau * f)
+        sites = Sites.of(*observed.start_sites())
     here = Conditioned.on(K, sites)
     now = rule.propose(here, observed)
     # Steps are compared by nu: tau, which can be large, would drown it.
     mixing, step, converged, steps = Mixing(len(K), rule.depth), rule.step, False, 0
     while not converged and steps < MOST_STEPS and step > LEAST_STEP:
         steps += 1
-        there = Conditioned.on(K, here.sites.towards(now.sites, step, mixing))
-        then = rule.propose(there, observed)
+        try:
+            there = Conditioned.on(K, here.sites.towards(now.sites, step, mixing))
+            then = rule.propose(there, observed)
+        except NumericalError:
+            step = mixing.astray(step)
+            continue
         change, left = then.value - now.value, _distance(there.sites, then.sites)
         worse = not np.isfinite(change) or (rule.rises and change < -TOLERANCE * max(1.0, abs(now.value)))
         if worse or (mixing.remembers and left > FARTHER * _distance(here.sites, now.sites)):
-            step *= 1.0 if mixing.remembers else 0.5
-            mixing.forget()
+            step = mixing.astray(step)
             continue
         converged = abs(change) < TOLERANCE and left < np.sqrt(TOLERANCE)
         here, now, step = there, then, min(rule.step, GROWTH * step)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import add
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from termwise.errors import NumericalError
@@ -16,7 +17,14 @@ from termwise.inference.bound import shrinkage_root
 from termwise.inference.kept import Kept
 from termwise.inference.mixing import Mixing
 from termwise.inference.model import Model
-from termwise.inference.site_blocks import SitePull, SiteSums, View, site_adjoint, site_statistics
+from termwise.inference.site_blocks import (
+    SitePull,
+    SiteSums,
+    View,
+    first_statistics,
+    site_adjoint,
+    site_statistics,
+)
 from termwise.inference.sites import GROWTH, LEAST_STEP, MOST_STEPS
 from termwise.inference.sparse import Solution, kept_by, push_of, through_inducing
 from termwise.inference.workers import Workers
@@ -25,6 +33,7 @@ from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
 TOLERANCE = 1e-9  # nats a row
+NO_NUMBERS = "the sums over rows are no numbers to compute with"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +55,13 @@ class Inducing:
 
     @classmethod
     def _from(cls, flat: Array, size: int) -> Inducing:
-        return cls(flat[size:].reshape(size, size), flat[:size])
+        upper = np.zeros((size, size))
+        upper[_upper(size)] = flat[size:]
+        return cls(upper + np.triu(upper, 1).T, flat[:size])
 
     @property
     def _flat(self) -> Array:
-        return np.concatenate([self.linear, self.outer.ravel()])
+        return np.concatenate([self.linear, self.outer[_upper(self.linear.size)]])
 
     def towards(self, sums: SiteSums, step: float, mixing: Mixing | None = None) -> Inducing:
         """A part of the way to what the rows ask for; by mixing, on to where steps before it point."""
@@ -66,11 +77,13 @@ class Inducing:
     def moments(self) -> tuple[Array, Array, float]:
         """The mean, an upper triangle whose square C C' is the covariance, and KL from the prior."""
         size = self.linear.size
+        if not (np.all(np.isfinite(self.outer)) and np.all(np.isfinite(self.linear))):
+            raise NumericalError(NO_NUMBERS)  # dpotrf does not tell
         # C = F^-1 for the precision F'F, F upper triangular, has C C' = (F'F)^-1.
         spread = np.array(self.outer, order="F")
         spread.reshape(-1, order="F")[:: size + 1] += 1.0
         if in_place("dpotrf", spread):
-            raise NumericalError("the sums over rows are no numbers to compute with")
+            raise NumericalError(NO_NUMBERS)
         log_determinant = 2.0 * float(np.sum(np.log(np.diag(spread))))
         invert_upper(spread)
         spread = np.ascontiguousarray(np.triu(spread))
@@ -78,6 +91,12 @@ class Inducing:
         trace = float(np.sum(spread**2))
         divergence = 0.5 * (log_determinant + trace - size + float(mean @ mean))
         return mean, spread, divergence
+
+
+@lru_cache(maxsize=2)
+def _upper(size: int) -> NDArray[np.bool_]:
+    """Where the upper triangle is: the rest is the same."""
+    return np.triu(np.ones((size, size), dtype=bool))
 
 
 def pull_of(view: View, *, late: bool) -> SitePull:
@@ -103,6 +122,17 @@ def bound_gradient(view: View, sums: SiteSums, reached: Reached) -> Array:
     return np.concatenate([columns, dvariances @ by_variance, sums.parameters])
 
 
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """Where inducing values have come to, what is seen there, and the bound; lost if steps gave out."""
+
+    inducing: Inducing
+    view: View
+    sums: SiteSums
+    value: float
+    lost: bool = False
+
+
 @dataclass(eq=False)
 class SparseSiteObjective:
     """The variational bound, at its best for the inducing values, + log p(theta).
@@ -125,27 +155,53 @@ class SparseSiteObjective:
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
         """The objective and its gradient, for late parameters only if wanted; sets `jitter`."""
         self.evaluations += 1
-        view, sums, value = self._settle(self._setting(theta, late=late))
-        pull = pull_of(view, late=late)
+        rest = self._settle(self._setting(theta, late=late))
+        pull = pull_of(rest.view, late=late)
         reached: Reached = reduce(add, self.workers.map(site_adjoint, self.chunks, pull))
         prior, gradient = self.model.log_prior(theta)
-        return value + prior, gradient + bound_gradient(view, sums, reached)
+        return rest.value + prior, gradient + bound_gradient(rest.view, rest.sums, reached)
 
     def settled(self, theta: Array) -> Inducing:
         """What the rows tell of the inducing values at theta."""
-        self._settle(self._setting(theta, late=False))
-        assert self.known is not None, "it has settled"
-        return self.known
+        return self._settle(self._setting(theta, late=False)).inducing
 
     def _setting(self, theta: Array, *, late: bool) -> Setting:
         self.kept.begin(late=late)
         return Setting(self.model, theta, self.inducing, kept_by(self.workers, self.kept))
 
-    def _settle(self, setting: Setting) -> tuple[View, SiteSums, float]:
-        """Move the inducing values until the bound stays; steps that go too far are shortened."""
+    def _settle(self, setting: Setting) -> Rest:
+        """Move the inducing values until the bound stays.
+
+        Steps that give out have begun too far away. They are tried from elsewhere, and where they end is not
+        where the next search should begin.
+        """
         push, self.jitter = push_of(setting)
-        here, then = self._begin(push)
-        (view, sums, value), within = then, self.tolerance * then[1].n_rows
+        best: Rest | None = None
+        for begin in self._begins(push):
+            found = self._moved(push, begin)
+            best = found if best is None or (found is not None and found.value > best.value) else best
+            if best is not None and not best.lost:
+                break
+        if best is None:
+            raise NumericalError(NO_NUMBERS)
+        if not best.lost:
+            self.known, self._root = best.inducing, push.root
+        return best
+
+    def _begins(self, push: Push) -> Iterator[Inducing]:
+        """Where to begin: with what is known, with what rows say of themselves, with nothing."""
+        if self.known is not None:
+            yield self._known_through(push.root)
+        yield Inducing.asked(reduce(add, self.workers.map(first_statistics, self.chunks, push)))
+        yield Inducing.prior(len(self.inducing))
+
+    def _moved(self, push: Push, here: Inducing) -> Rest | None:
+        """Where steps from here end; those that go too far are shortened."""
+        try:
+            view, sums, value = self._look(push.setting, push.root, here)
+        except NumericalError:
+            return None
+        within = self.tolerance * sums.n_rows
         # The linear part tells how far it is to go, and is small beside the other.
         step, mixing, resting = 1.0, Mixing(len(self.inducing)), False
         for _ in range(MOST_STEPS):
@@ -156,35 +212,23 @@ class SparseSiteObjective:
             except NumericalError:
                 change = -np.inf
             if not change >= -within:
-                step *= 1.0 if mixing.remembers else 0.5
-                mixing.forget()
+                step = mixing.astray(step)
                 if step < LEAST_STEP:
-                    break
+                    return Rest(here, view, sums, value, lost=True)
                 continue
             here, (view, sums, value) = there, then
             rested, resting = resting, abs(change) < within and step > 0.5
             if rested and resting:
                 break
             step = min(1.0, GROWTH * step)
-        self.known, self._root = here, push.root
-        return view, sums, value
-
-    def _begin(self, push: Push) -> tuple[Inducing, tuple[View, SiteSums, float]]:
-        """Where the search begins, and what is seen there: with nothing known, if rounding leaves no more."""
-        here = self._known_through(push.root)
-        try:
-            return here, self._look(push.setting, push.root, here)
-        except NumericalError:
-            here = Inducing.prior(len(self.inducing))
-            return here, self._look(push.setting, push.root, here)
+        return Rest(here, view, sums, value)
 
     def _known_through(self, root: Array) -> Inducing:
-        """Where to begin: what rows have told of the function at inducing rows holds at other parameters too.
+        """What rows have told of the function at inducing rows, which holds at other parameters too.
 
         With a_n = root' k_n the weights root a_n, by which inducing rows stand for row n, hardly change.
         """
-        if self.known is None:
-            return Inducing.prior(len(root))
+        assert self.known is not None, "it has settled before"
         if self._root is None:
             return self.known
         to: Array = solve_triangular(root, self._root)
@@ -198,10 +242,10 @@ class SparseSiteObjective:
 
     def posterior(self, theta: Array) -> Solution:
         """What is known at theta, with the inducing rows as centres."""
-        view, sums, bound = self._settle(self._setting(theta, late=False))
+        rest = self._settle(self._setting(theta, late=False))
         # What rows ask for is a sum of squares; what mixing has led to need not be one.
-        taken = shrinkage_root(Inducing.asked(sums).outer)
-        Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)
-        posterior = Posterior(kernel, Z, view.root @ view.mean, view.root @ taken, 0.0)
-        value = bound + self.model.log_prior(theta)[0]
+        taken = shrinkage_root(Inducing.asked(rest.sums).outer)
+        Z, kernel, root = self.model.encoded(theta, self.inducing), self.model.kernel(theta), rest.view.root
+        posterior = Posterior(kernel, Z, root @ rest.view.mean, root @ taken, 0.0)
+        value = rest.value + self.model.log_prior(theta)[0]
         return Solution(posterior, float(value), float(np.sum(taken**2)))

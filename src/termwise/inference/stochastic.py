@@ -24,7 +24,13 @@ from termwise.inference.progress import Monitor
 from termwise.inference.result import Status
 from termwise.inference.site_blocks import SiteSums, View, site_step
 from termwise.inference.sparse import SparseObjective, push_of
-from termwise.inference.sparse_sites import Inducing, SparseSiteObjective, bound_gradient, pull_of
+from termwise.inference.sparse_sites import (
+    NO_NUMBERS,
+    Inducing,
+    SparseSiteObjective,
+    bound_gradient,
+    pull_of,
+)
 from termwise.inference.workers import LocalWorkers
 from termwise.likelihoods import Gaussian
 from termwise.linalg.threads import one_blas_thread
@@ -63,13 +69,13 @@ def fit_stochastic(
         if found is None:
             theta = stages.sampled(starting).theta
             Z = stages.inducing_rows(theta)
-            state = State.begin(theta, _first_known(_with_sites(model), data, options, Z, theta))
+            state = State.begin(theta, _first_known(_with_sites(model), stages, Z, theta))
         else:
             Z, state = found["inducing"], State.of_arrays(found)
         search = Stochastic(_with_sites(model), Z, minibatches, steps, options.threads)
         stages.forecast.last_stage(done=state.step)
         state = search.run(state, stages.watch(data.n_rows, 0), checkpoints)
-        return stages.concluded(_of_all_rows(model, data, options, Z, state), state.theta, Status.PLANNED)
+        return stages.concluded(_of_all_rows(stages, Z, state), state.theta, Status.PLANNED)
 
 
 def _with_sites(model: Model) -> Model:
@@ -80,17 +86,20 @@ def _with_sites(model: Model) -> Model:
     return model if model.likelihood is not None else replace(model, likelihood=Gaussian())
 
 
-def _first_known(model: Model, data: Data, options: SparseOptions, Z: Array, theta: Array) -> Inducing:
+def _first_known(model: Model, stages: Stages, Z: Array, theta: Array) -> Inducing:
     """The inducing values by a sample: from nothing, a whole step for a few rows can go far beyond."""
-    rows = data.sample.rows(slice(SETTLED_ROWS))
-    few = SparseSiteObjective(model, [rows], Z, LocalWorkers(options.threads), tolerance=SETTLED)
-    return few.settled(theta).scaled(data.n_rows / rows.y.size)
+    rows = stages.data.sample.rows(slice(SETTLED_ROWS))
+    workers = LocalWorkers(stages.options.threads)
+    few = SparseSiteObjective(model, [rows], Z, workers, stages.kept, tolerance=SETTLED)
+    return few.settled(theta).scaled(stages.data.n_rows / rows.y.size)
 
 
-def _of_all_rows(model: Model, data: Data, options: SparseOptions, Z: Array, state: State) -> AnySparse:
+def _of_all_rows(stages: Stages, Z: Array, state: State) -> AnySparse:
+    model, chunks, workers = stages.model, stages.data.chunks, stages.options.workers
     if model.likelihood is None:
-        return SparseObjective(model, data.chunks, Z, options.workers)
-    return SparseSiteObjective(model, data.chunks, Z, options.workers, known=state.known, tolerance=TOLERANCE)
+        return SparseObjective(model, chunks, Z, workers, stages.kept)
+    known = state.known
+    return SparseSiteObjective(model, chunks, Z, workers, stages.kept, known=known, tolerance=TOLERANCE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,12 +181,15 @@ class Stochastic:
         prior, slope = self.model.log_prior(state.theta)
         # The way back is linear in the sums.
         slope = slope + scale * bound_gradient(view, found.sums, found.reached)
+        value = sums.value - divergence + prior
+        if not (np.isfinite(value) and np.all(np.isfinite(slope))):
+            raise NumericalError(NO_NUMBERS)
         calm = 0.5 * (1.0 + np.cos(np.pi * state.step / self.steps))  # from one to zero
         known = state.known.towards(sums, PARTS[1] + calm * (PARTS[0] - PARTS[1]))
         moved = replace(state, step=state.step + 1)
         if state.step >= WARM:
             moved = self._adam(state, slope / self.minibatches.n_rows, FIRST_RATE * calm)
-        return replace(moved, known=known), sums.value - divergence + prior
+        return replace(moved, known=known), value
 
     def _adam(self, state: State, slope: Array, rate: float) -> State:
         """Kingma and Ba (2015), within the bounds."""

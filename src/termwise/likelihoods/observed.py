@@ -9,6 +9,8 @@ import numpy as np
 from termwise.likelihoods.base import Expected, Likelihood, Tilted
 from termwise.measures.base import Array
 
+LEAST_START = 1e-3  # precision of the sites to begin with
+
 
 @dataclass(frozen=True, eq=False)
 class Observed:
@@ -39,6 +41,13 @@ class Observed:
         """Latent values from which a search for the posterior is safe."""
         f = self.likelihood.start(self.y)
         return f if self.offset is None else f - self.offset
+
+    def start_sites(self) -> tuple[Array, Array]:
+        """(tau, nu) of the site that each row would have there by itself."""
+        f = self.start()
+        first, second, _ = self.derivatives(f)
+        tau = np.maximum(-second, LEAST_START)
+        return tau, first + tau * f
 
     def log_density(self, f: Array) -> Array:
         """log p(y | f) of every row."""
