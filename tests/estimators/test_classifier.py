@@ -115,6 +115,20 @@ def test_weights_count_rows() -> None:
     np.testing.assert_allclose(by_class.predict_proba(X), more.predict_proba(X), atol=1e-6)
 
 
+def test_class_weights_are_beside_each_other() -> None:
+    X, y = a_table(120)
+    same = quick(class_weight={0: 3.0, 1: 3.0}).fit(X, y)
+    np.testing.assert_allclose(same.predict_proba(X), quick().fit(X, y).predict_proba(X), atol=1e-6)
+
+
+def test_rare_labels_that_count_more_are_not_learned_by_heart() -> None:
+    X, _ = a_table(200)
+    y = np.random.default_rng(0).random(200) < 0.15  # nothing to do with X
+    p = quick(class_weight="balanced").fit(X, y).predict_proba(X)[:, 1]
+    assert p.mean() == pytest.approx(0.5, abs=0.05)
+    assert p.std() < 0.1
+
+
 def mixed(n: int) -> tuple[pd.DataFrame, np.ndarray]:
     """A number, levels, and a few distinct numbers."""
     X, y = a_table(n)

@@ -93,7 +93,7 @@ def label_column(class_weight: Any, known: Known) -> tuple[LabelTarget, Array]:
         # Labels as often as they occur, but without all their rows.
         weight = weights_of(class_weight, classes, np.arange(classes.size), None)
         if class_weight == "balanced":
-            weight = known.survey.n_rows / (classes.size * counts)
+            weight = np.min(counts) / counts
         weights = None if weight is None else tuple(weight.tolist())
     return LabelTarget(known.wanted.target, tuple(classes.tolist()), weights=weights), classes
 
@@ -141,6 +141,10 @@ def _row_weights(sample_weight: Any, n_rows: int) -> Array:
 
 
 def _class_weights(class_weight: Any, classes: Array, codes: Array) -> Array:
+    """Weights of which the largest is one: a row of more would be seen several times.
+
+    To a process that says its label is no chance, and it would learn what is.
+    """
     if isinstance(class_weight, Mapping):
         unknown = [label for label in class_weight if label not in classes.tolist()]
         if unknown:
@@ -154,7 +158,7 @@ def _class_weights(class_weight: Any, classes: Array, codes: Array) -> Array:
         raise OptionError(f"class_weight is {class_weight!r}; {error}; give each label a number") from None
     if not np.all(np.isfinite(each)) or np.any(each < 0.0) or not np.any(each > 0.0):
         raise OptionError(f"class_weight is {class_weight!r}; use weights of zero or more, not all zero")
-    return each
+    return each / np.max(each)
 
 
 def _cells(y: Any) -> Array:

@@ -137,7 +137,7 @@ class OAKClassifier(Orthogonal, AdditiveClassifier):
     link : {"logit", "probit"}
         How the probability follows from the latent sum of terms.
     class_weight : dict, "balanced" or None
-        How much the rows of each label count.
+        How much the rows of each label count beside each other: the largest weight counts as one row.
     """
 
     def __init__(
