@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from scipy import stats
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from termwise import AdditiveGPRegressor, OAKRegressor
+from termwise import AdditiveGPRegressor, OAKRegressor, load, save
 from termwise.errors import OptionError, TargetError
 from termwise.likelihoods import Student
 from termwise.table import read_table
@@ -104,6 +105,16 @@ def test_probabilities_of_all_counts_add_up_to_one(of_counts: OAKRegressor) -> N
     assert np.sum(p) == pytest.approx(1.0, abs=1e-9)
     assert np.sum(p * y) == pytest.approx(mean[0], rel=1e-6)
     assert np.sqrt(np.sum(p * (y - mean[0]) ** 2)) == pytest.approx(std[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["score", "log_predictive_density", "check", "cumulative_score"])
+def test_a_rate_is_not_held_against_counts(method: str, of_counts: OAKRegressor, tmp_path: Path) -> None:
+    X, y, exposure = counts(20, seed=3)
+    save(of_counts, tmp_path / "m.termwise")
+    for model in (of_counts, load(tmp_path / "m.termwise"), of_counts.prune(n_terms=1)):
+        with pytest.raises(OptionError, match=r"fitted with an exposure.*pass exposure="):
+            getattr(model, method)(X, y)
+        getattr(model, method)(X, y, exposure=exposure)
 
 
 def test_an_exposure_multiplies_the_mean(of_counts: OAKRegressor) -> None:
@@ -362,7 +373,7 @@ def test_bad_input_of_a_fitted_model_is_named() -> None:
     with pytest.raises(OptionError, match="exposure is 0"):
         model.predict(X, exposure=np.zeros(30))
     with pytest.raises(TargetError, match="not negative"):
-        model.log_predictive_density(X, -1.0 - Y)
+        model.log_predictive_density(X, -1.0 - Y, exposure=EXPOSURE)
 
 
 @pytest.mark.parametrize("likelihood", ["normal", "student"])

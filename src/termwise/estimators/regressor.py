@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
+from termwise.errors import OptionError
 from termwise.estimators.base import AdditiveModel
 from termwise.estimators.dataset import Given, learn_dataset
 from termwise.estimators.known import Wanted
@@ -53,8 +54,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
 
         Strings, booleans and categories are levels; empty cells are marginalised. Writes the attributes
         `encoder_`, `target_scale_`, `posterior_`, `noise_` (how observations scatter), `likelihood_` (with
-        what was learned of it, None if it is normal), `fit_result_`, `objective_` and `columns_` (what was
-        chosen for each column).
+        what was learned of it, None if it is normal), `exposed_` (whether counts had an exposure),
+        `fit_result_`, `objective_` and `columns_` (what was chosen for each column).
 
         With `likelihood="poisson"` y are counts: numbers of zero or more. They need not be whole, as a mean
         of counts is not; then the likelihood is no density, but means and terms are as good. `exposure` is
@@ -66,7 +67,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         target, scale = prepared_target(self.likelihood, y, exposure, table.n_rows)
         encoder, found = self._learn(table, target)
         self._keep(found, encoder, scale)
-        self.likelihood_ = found.likelihood
+        self.likelihood_, self.exposed_ = found.likelihood, exposure is not None
         if self.likelihood_ is not None:
             self.noise_ = latent_noise(self.likelihood_, float(np.mean(target.y)))
         return self
@@ -108,7 +109,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
             likelihood = LIKELIHOODS.get(self.likelihood)
             encoder, self.columns_, found = learn_dataset(self, task, column, likelihood)
         self._keep(found, encoder, scale)
-        self.likelihood_ = found.likelihood
+        self.likelihood_, self.exposed_ = found.likelihood, exposure is not None
         if self.likelihood_ is not None:
             self.noise_ = latent_noise(self.likelihood_, task.known.mean_target)
         return self
@@ -134,7 +135,9 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, exposure: Any = None) -> float:
         """R² of the predictions, as of all regressors of scikit-learn; of counts those of this exposure."""
-        return float(r2_score(y, self.predict(X, exposure=exposure), sample_weight=sample_weight))
+        predicted = self.predict(X, exposure=exposure)
+        self._check_comparable(exposure)
+        return float(r2_score(y, predicted, sample_weight=sample_weight))
 
     def _latent(self, encoded: Array, exposure: Any = None) -> tuple[Array, Array]:
         """Mean and variance of what the likelihood reads; what pruning took away is unknown too."""
@@ -142,6 +145,14 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         if isinstance(self.likelihood_, Poisson):
             mean = self.target_scale_.inverse(mean) + np.log(checked_exposure(exposure, len(encoded)))
         return mean, self.posterior_.variance(encoded) + self.posterior_.noise
+
+    def _check_comparable(self, exposure: Any) -> None:
+        """Refuse to hold a rate against counts."""
+        if self.exposed_ and exposure is None:
+            raise OptionError(
+                "the model was fitted with an exposure, so that it predicts a rate, and the targets are "
+                "counts; pass exposure=, one number above zero for each row (--exposure on the command line)"
+            )
 
     def _refuse_exposure(self, exposure: Any) -> None:
         refuse_exposure("student" if isinstance(self.likelihood_, Student) else NORMAL, exposure)
@@ -166,7 +177,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         """
         encoded = self._encode(X)
         if isinstance(self.likelihood_, Poisson):
-            counts = checked_counts(y, len(encoded))
+            counts = self._targets(y, len(encoded), exposure)
             return self.likelihood_.log_predictive(counts, *self._latent(encoded, exposure))
         self._refuse_exposure(exposure)
         values = finite_target(y, len(encoded))
@@ -219,6 +230,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
 
     def _targets(self, y: Any, n_rows: int, exposure: Any) -> Array:
         if isinstance(self.likelihood_, Poisson):
+            self._check_comparable(exposure)
             return checked_counts(y, n_rows)
         self._refuse_exposure(exposure)
         return finite_target(y, n_rows)

@@ -40,7 +40,7 @@ def describe(model: AdditiveModel) -> dict[str, Any]:
     if hasattr(model, "classes_"):
         document["classes"] = _labels(model.classes_)
     if isinstance(model, AdditiveRegressor):
-        document["likelihood"] = _likelihood(model.likelihood_)
+        document |= {"likelihood": _likelihood(model.likelihood_), "exposed": model.exposed_}
     parts = parts_of(model)
     if parts == [model]:
         return {**document, **_fitted(model)}

@@ -48,6 +48,7 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Additiv
     if isinstance(model, AdditiveRegressor):
         normal = document["format"] == FIRST_FORMAT  # it knew nothing else
         model.likelihood_ = None if normal else _likelihood(document["likelihood"])
+        model.exposed_ = bool(document.get("exposed", False))  # files before did not say
     if not isinstance(model, AdditiveClassifier):
         return _fitted(model, document, arrays)
     model.classes_ = _labels(document["classes"])
