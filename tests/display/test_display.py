@@ -146,7 +146,10 @@ def test_a_classifier_is_taken_apart_on_the_latent_scale():
     steps = display.steps()
     assert steps.constant + steps.added.sum() == pytest.approx(steps.prediction)
     assert steps.prediction == pytest.approx(model.explain(TABLE).predictions[0])
-    assert display.axes_[0].get_xlabel() == "latent value"
+    assert display.axes_[0].get_xlabel() == "log odds of up"
+    assert display.plot(target="way").axes_[0].get_xlabel() == "log odds of up (way)"
+    effects = model.explain().plot(target="way")
+    assert "change in log odds of up (way)" in {ax.get_ylabel() for ax in effects.axes}
 
 
 def test_an_explanation_plots_itself(model):

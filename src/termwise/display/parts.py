@@ -126,7 +126,10 @@ def doubt(effect: Effect) -> Array:
 
 
 def effect_label(effect: Effect, style: Style) -> str:
-    """What the numbers of an effect are."""
+    """What the numbers of an effect are; which label they speak of is said whatever the target is called."""
+    plain = effect.quantity == Effect.quantity
+    if style.target and not plain:
+        return f"{effect.quantity} {effect.target} ({style.target})"
     return f"{effect.quantity} {style.target or effect.target}"
 
 

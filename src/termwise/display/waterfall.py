@@ -19,7 +19,7 @@ from termwise.measures.base import Array
 from termwise.table import Table, read_table
 
 BAR_HEIGHT = 0.36  # inches
-LABELS = {"target": "prediction", "latent": "latent value", "logarithm": "logarithm of the rate"}
+LABELS = {"target": "prediction", "logarithm": "logarithm of the rate"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +112,8 @@ class WaterfallDisplay(Display):
         return f"{term} = {self.values[term]}" if term in self.values else term
 
     def _label(self, look: Style) -> str:
+        if self.local.quantity:
+            return f"{self.local.quantity} ({look.target})" if look.target else self.local.quantity
         return look.target or LABELS.get(self.local.scale, self.local.scale)
 
 

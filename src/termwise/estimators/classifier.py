@@ -281,7 +281,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         if X is not None:
             rows = super().explain(X, terms=terms)
             if scale == "latent":
-                return replace(rows, scale="latent")
+                name = LATENT_NAMES[self.link]
+                return replace(rows, scale="latent", quantity=f"{name} of {self._quantity()[1]}")
             return self._change().of_rows(rows, self.predict_proba(X)[:, 1])
         whole = super().explain(n_terms=n_terms, terms=terms)
         if scale == "latent":

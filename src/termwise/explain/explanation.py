@@ -92,7 +92,7 @@ class LocalExplanation:
 
     With the scale "probability" a contribution is what the term alone does to the probability `constant`:
     these do not add up, and have no `std` but a `band` of its lower and upper ends. `index` names the rows,
-    if they were those of a pandas frame.
+    if they were those of a pandas frame; `quantity` says what the numbers are, if not the target itself.
     """
 
     terms: tuple[str, ...]
@@ -103,6 +103,7 @@ class LocalExplanation:
     band: tuple[Array, Array] | None = None
     scale: str = "target"
     index: Any = None
+    quantity: str = ""
 
     @property
     def low(self) -> Array:
