@@ -146,7 +146,7 @@ def test_a_figure_says_what_it_draws(fitted: OAKClassifier) -> None:
     display.figure_.canvas.draw()
     assert display.axes_[0].get_ylabel() == "change in probability of yes"
     named = fitted.explain(scale="probability").plot(target="survival")
-    assert named.axes[0].get_ylabel() == "change in probability of survival"
+    assert named.axes[0].get_ylabel() == "change in probability of yes (survival)"
     [curve, *_] = [e for e in display.explanation.effects if e.term.features == ("age",)]
     ax = display.axes_[display.explanation.effects.index(curve)]
     drawn = ax.collections[0].get_paths()[0].vertices[:, 1]
