@@ -1,5 +1,7 @@
 """Sites come to rest where a generic optimiser, quadrature or plain regression say they should."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.linalg import cho_factor, cho_solve
@@ -229,3 +231,70 @@ def test_faint_sites_leave_the_prior():
     found = Conditioned.on(K, Sites.of(np.full(10, 1e-12), np.zeros(10)))
     np.testing.assert_allclose(found.variance, np.diag(K), rtol=1e-8)
     np.testing.assert_allclose(found.mean, 0.0, atol=1e-12)
+
+
+# Sites of large counts, whose numbers are large beside what they say.
+
+
+def solved(A, b):
+    """A^-1 b of fractions, by elimination without rounding."""
+    rows = [[*row, right] for row, right in zip(A, b, strict=True)]
+    for i, row in enumerate(rows):
+        row[:] = [cell / row[i] for cell in row]
+        for other in (each for each in rows if each is not row):
+            other[:] = [cell - other[i] * own for cell, own in zip(other, row, strict=True)]
+    return [row[-1] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "tau", [np.full(8, 1e6), np.full(8, 1e-10), np.array([1e6, 1e-10, 0.02, 0.3, 1e4, 1e-3, 1e7, 1.0])]
+)
+def test_faint_and_strong_sites_are_conditioned_on_without_loss(tau):
+    K = kernel(8) + 100.0
+    nu = tau * (12.0 + np.linspace(-1.0, 1.0, 8)) + np.sqrt(tau) + 0.5
+    wide = [[Fraction(cell) for cell in row] for row in K]
+    for n, row in enumerate(wide):
+        row[n] += 1 / Fraction(tau[n])
+    alpha = solved(wide, [Fraction(a) / Fraction(b) for a, b in zip(nu, tau, strict=True)])
+    mean = [sum(Fraction(k) * a for k, a in zip(row, alpha, strict=True)) for row in K]
+    quadratic = float(sum(a * b for a, b in zip(alpha, mean, strict=True)))
+    found = Conditioned.on(K, Sites.of(tau, nu))
+    np.testing.assert_allclose(found.alpha, np.array(alpha, float), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(found.mean, np.array(mean, float), rtol=1e-11)
+    assert found.quadratic == pytest.approx(quadratic, rel=1e-9)
+
+
+@every_rule
+def test_with_next_to_no_noise_all_rules_are_regression(rule):
+    K, rng = kernel(25) + 100.0, np.random.default_rng(3)
+    y = 12.0 + np.linalg.cholesky(K) @ rng.standard_normal(25)
+    found = settle(RULES[rule], K, Observed(Gaussian(1e-6), y))
+    assert found.converged
+    exact = multivariate_normal(np.zeros(25), K + 1e-6 * np.eye(25)).logpdf(y)
+    assert found.evidence == pytest.approx(exact, abs=1e-5)
+
+
+@every_rule
+@pytest.mark.parametrize(("n", "rate"), [(200, 1e2), (200, 1e6), (600, 1e6)])
+def test_sites_of_many_events_come_to_rest(rule, n, rate):
+    K, rng = kernel(n) + 100.0, np.random.default_rng(7)
+    f = np.linalg.cholesky(kernel(n)) @ rng.standard_normal(n)
+    y = rng.poisson(rate * np.exp(f)).astype(float)
+    observed = Observed(Poisson(), y)
+    one = settle(RULES[rule], K, observed)
+    far = Sites.of(2.0 * one.posterior.sites.tau, 2.0 * one.posterior.sites.nu + np.sqrt(y) * labels(n))
+    other = settle(RULES[rule], K, observed, far)
+    for found in (one, other):
+        assert found.converged
+        assert found.steps < 20
+    assert other.evidence == pytest.approx(one.evidence, abs=1e-3)
+
+
+def test_a_function_that_is_far_from_many_events_comes_to_rest():
+    """The evidence is then a large number itself, and its rounding is seen."""
+    x = np.linspace(-2.0, 2.0, 200)
+    K = 0.1 * np.exp(-0.5 * ((x[:, None] - x) / 30.0) ** 2)
+    y = np.random.default_rng(8).poisson(1e6 * np.exp(np.sin(3.0 * x))).astype(float)
+    found = settle(RULES["variational"], K, Observed(Poisson(), y, None, np.full(200, np.log(1e6))))
+    assert found.evidence < -1e6
+    assert found.converged

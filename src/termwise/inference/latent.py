@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from termwise.inference.mixing import Mixing
 from termwise.linalg.cholesky import Factor, factorise
@@ -45,6 +46,8 @@ class Conditioned:
     half: Array  # S^1/2 U^-1
     alpha: Array
     mean: Array
+    strong: NDArray[np.bool_]  # rows whose site says more of them than the prior: tau k_nn is above one
+    fit: float  # alpha_s' z_s over strong rows, z = nu / tau being what regression would see
 
     @classmethod
     def on(cls, K: Array, sites: Sites) -> Conditioned:
@@ -52,8 +55,22 @@ class Conditioned:
         scale = np.sqrt(sites.tau)
         factor = factor_of(K, scale)
         half = scale[:, None] * factor.inverse_root()
-        alpha = sites.nu - half @ (half.T @ (K @ sites.nu))
-        return cls(K, sites, factor.log_determinant, half, alpha, K @ alpha)
+        # alpha = R z, and K alpha = z - alpha / tau. Of a large count nu, tau and K nu are so large that
+        # nu - R K nu has no digit left; of a faint site z = nu / tau is as large, and nu - R K nu is stable.
+        # Both are linear in nu, so each row has its own.
+        strong = sites.tau * np.diag(K) > 1.0
+        z, faint = np.where(strong, sites.nu / sites.tau, 0.0), np.where(strong, 0.0, sites.nu)
+        told = half.T @ z
+        both = told - half.T @ (K @ faint)
+        alpha = half @ both + faint
+        mean = np.where(strong, z - alpha / sites.tau, K @ alpha)
+        fit = float(told @ both)
+        return cls(K, sites, factor.log_determinant, half, alpha, mean, strong, fit)
+
+    @property
+    def rounding(self) -> float:
+        """About what part of the evidence is rounding: pivots of B near one are left of 1 + tau k_nn."""
+        return float(np.finfo(float).eps * np.mean(1.0 + self.sites.tau * np.diag(self.K)))
 
     @property
     def inverse(self) -> Array:
@@ -67,7 +84,7 @@ class Conditioned:
         return value
 
     @cached_property
-    def _shares(self) -> Array:
+    def shares(self) -> Array:
         """The diagonal of B^-1: how much of each row's variance its own site leaves."""
         value: Array = np.einsum("ij,ij->i", self.half, self.half) / self.sites.tau
         return value
@@ -75,7 +92,7 @@ class Conditioned:
     @cached_property
     def variance(self) -> Array:
         """That of f at every row."""
-        variance = (1.0 - self._shares) / self.sites.tau
+        variance = (1.0 - self.shares) / self.sites.tau
         faint = self.sites.tau * np.diag(self.K) < FAINT
         if np.any(faint):
             taken = self.K[faint] @ self.half
@@ -83,10 +100,16 @@ class Conditioned:
         return variance
 
     @cached_property
+    def quadratic(self) -> float:
+        """alpha' K alpha. Of strong rows alpha' z is a sum of squares, where products would cancel."""
+        own = np.where(self.strong, -self.alpha / self.sites.tau, self.mean)
+        return self.fit + float(self.alpha @ own)
+
+    @cached_property
     def divergence(self) -> float:
         """KL of the posterior from the prior."""
-        trace = float(np.sum(self._shares))
-        return 0.5 * (self.log_determinant + trace - self.mean.size + float(self.alpha @ self.mean))
+        trace = float(np.sum(self.shares))
+        return 0.5 * (self.log_determinant + trace - self.mean.size + self.quadratic)
 
 
 def factor_of(K: Array, root: Array) -> Factor:

@@ -20,6 +20,7 @@ from termwise.measures.base import Array
 
 MOST_STEPS = 200
 TOLERANCE = 1e-9  # nats
+ROUNDING = 30.0  # times what rounding does to the value: smaller changes tell nothing
 LEAST_STEP = 1e-6
 GROWTH = 1.1  # of a step that was shortened: where a whole step went too far once, it mostly does so again
 FARTHER = 10.0  # times as far from rest as before: a mixed step has led astray
@@ -104,7 +105,7 @@ class Laplace(Rule):
         """log p(y, f), without the determinant that is the same for all f, and Newton's sites."""
         f = posterior.mean
         first, second, _ = observed.derivatives(f)
-        value = float(np.sum(observed.log_density(f))) - 0.5 * float(posterior.alpha @ f)
+        value = float(np.sum(observed.log_density(f))) - 0.5 * posterior.quadratic
         return Proposal(value, Sites.of(-second, first - second * f))
 
     def evidence(self, value: float, posterior: Conditioned) -> float:
@@ -141,11 +142,13 @@ class Propagation(Rule):
         found = observed.tilted(mean, variance)
         rest = 1.0 + found.curvature * variance
         asked = Sites.of(-found.curvature / rest, (found.slope - found.curvature * mean) / rest)
-        precision = 1.0 / variance
-        total = tau + precision
-        each = found.value + 0.5 * np.log1p(tau * variance)
-        each += 0.5 * mean * precision * (tau * mean - 2.0 * nu) / total - 0.5 * nu**2 / total
-        value = float(np.sum(each)) - 0.5 * posterior.log_determinant + 0.5 * float(nu @ posterior.mean)
+        # With z = nu / tau, nu (m - z) of a strong row is -alpha z, and what is left of its own part is
+        # the square of z - cavity mean: by nu^2 the evidence of a large count would have no digit left.
+        strong, wide = posterior.strong, 1.0 + tau * variance
+        square = tau * np.where(strong, nu / tau - mean, 0.0) ** 2
+        faint = tau * mean**2 - 2.0 * nu * mean - nu**2 * variance + nu * posterior.mean * wide
+        each = found.value + 0.5 * np.log1p(tau * variance) + 0.5 * np.where(strong, square, faint) / wide
+        value = float(np.sum(each)) - 0.5 * (posterior.log_determinant + posterior.fit)
         return Proposal(value, asked)
 
     def slope(self, posterior: Conditioned, observed: Observed, K: Array) -> Slope:
@@ -155,8 +158,7 @@ class Propagation(Rule):
 
 def _cavity(posterior: Conditioned) -> tuple[Array, Array]:
     """Mean and variance of each row's f without its own site."""
-    share = 1.0 - posterior.sites.tau * posterior.variance
-    variance = posterior.variance / share
+    variance = posterior.variance / posterior.shares
     return variance * (posterior.mean / posterior.variance - posterior.sites.nu), variance
 
 
@@ -180,11 +182,13 @@ def settle(rule: Rule, K: Array, observed: Observed, sites: Sites | None = None)
             step = mixing.astray(step)
             continue
         change, left = then.value - now.value, _distance(there.sites, then.sites)
-        worse = not np.isfinite(change) or (rule.rises and change < -TOLERANCE * max(1.0, abs(now.value)))
+        within = max(TOLERANCE, ROUNDING * there.rounding * max(len(K), abs(now.value)))
+        lowest = -max(within, TOLERANCE * abs(now.value))
+        worse = not np.isfinite(change) or (rule.rises and change < lowest)
         if worse or (mixing.remembers and left > FARTHER * _distance(here.sites, now.sites)):
             step = mixing.astray(step)
             continue
-        converged = abs(change) < TOLERANCE and left < np.sqrt(TOLERANCE)
+        converged = abs(change) < within and left < np.sqrt(TOLERANCE)
         here, now, step = there, then, min(rule.step, GROWTH * step)
     evidence = rule.evidence(now.value, here)
     return Settled(here, evidence, rule.slope(here, observed, K), converged, steps)
