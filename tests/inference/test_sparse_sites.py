@@ -13,7 +13,7 @@ from termwise.inference.blocks import Setting
 from termwise.inference.model import Model
 from termwise.inference.sites import RULES
 from termwise.inference.sparse import SparseObjective, push_of
-from termwise.inference.sparse_sites import Inducing, SparseSiteObjective
+from termwise.inference.sparse_sites import Inducing, Rest, SparseSiteObjective
 from termwise.inference.workers import ExecutorWorkers, LocalWorkers
 from termwise.likelihoods import Gaussian, Logit, Poisson, Probit, Student
 from tests.inference.mixed import check_gradient
@@ -162,6 +162,46 @@ def test_a_search_that_was_lost_does_not_spoil_the_next():
     after, again = objective.value_and_gradient(theta)
     assert after == pytest.approx(before, abs=1e-6)
     np.testing.assert_allclose(again, slope, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ([(5.0, True), (3.0, False), (9.0, False)], 3.0),
+        ([(1.0, True), (5.0, True), (3.0, True)], 5.0),
+        ([None, (-np.inf, True), (3.0, True)], 3.0),
+    ],
+)
+def test_a_search_that_rests_is_better_than_any_that_was_lost(ends, expected, monkeypatch):
+    model, X, observed, theta = problem(Logit(), n=40)
+    objective = sparse_of(model, X, observed, without_missing(X)[:8])
+    objective.settled(theta)
+    known, given = objective.known, iter(ends)
+
+    def moved(self, push, begin):
+        end = next(given)
+        return None if end is None else Rest(begin, None, None, *end)
+
+    monkeypatch.setattr(SparseSiteObjective, "_moved", moved)
+    found = objective._settle(objective._setting(theta, late=False))
+    assert found.value == expected
+    assert objective.known is (known if found.lost else found.inducing)
+
+
+def test_a_search_that_begins_with_no_number_is_given_up(looks, monkeypatch):
+    model, X, observed, theta = problem(Logit(), n=40)
+    inducing = without_missing(X)[:8]
+    expected, _ = sparse_of(model, X, observed, inducing).value_and_gradient(theta)
+    whole, alone = SparseSiteObjective._look, len(looks)
+
+    def look(self, *args):
+        view, sums, value = whole(self, *args)
+        return view, sums, np.nan if len(looks) == alone + 1 else value
+
+    monkeypatch.setattr(SparseSiteObjective, "_look", look)
+    value, _ = sparse_of(model, X, observed, inducing).value_and_gradient(theta)
+    assert value == pytest.approx(expected, abs=1e-8)
+    assert len(looks) < 3 * alone
 
 
 @pytest.fixture

@@ -179,13 +179,14 @@ class SparseSiteObjective:
         best: Rest | None = None
         for begin in self._begins(push):
             found = self._moved(push, begin)
-            best = found if best is None or (found is not None and found.value > best.value) else best
-            if best is not None and not best.lost:
-                break
+            if found is None:
+                continue
+            if not found.lost:
+                self.known, self._root = found.inducing, push.root
+                return found
+            best = found if best is None or found.value > best.value else best
         if best is None:
             raise NumericalError(NO_NUMBERS)
-        if not best.lost:
-            self.known, self._root = best.inducing, push.root
         return best
 
     def _begins(self, push: Push) -> Iterator[Inducing]:
@@ -201,6 +202,8 @@ class SparseSiteObjective:
             view, sums, value = self._look(push.setting, push.root, here)
         except NumericalError:
             return None
+        if np.isnan(value):
+            return None  # nothing is higher or lower than it
         within = self.tolerance * sums.n_rows
         # The linear part tells how far it is to go, and is small beside the other.
         step, mixing, resting = 1.0, Mixing(len(self.inducing)), False
