@@ -151,14 +151,28 @@ def test_wide_priors_come_to_rest_where_the_kernel_matrix_does(likelihood):
     assert value == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_search_that_was_lost_does_not_spoil_the_next():
+def test_a_search_that_was_lost_does_not_spoil_the_next(monkeypatch):
     """Where few inducing rows leave a Poisson a variance of hundreds, the bound is below any number."""
     model, X, observed, theta = problem(Poisson(), n=200)
     far = theta.copy()
     far[model._order_slice] += 4.0
     objective = sparse_of(model, X, observed, without_missing(X)[:30])
     before, slope = objective.value_and_gradient(theta)
-    assert objective.value_and_gradient(far)[0] < -1e12
+    known, root = objective.known, objective._root
+    ends, moved = [], SparseSiteObjective._moved
+
+    def remember(self, *args):
+        ends.append(moved(self, *args))
+        return ends[-1]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SparseSiteObjective, "_moved", remember)
+        assert objective.value_and_gradient(far)[0] < -1e12
+    assert len(ends) == 3
+    assert all(end is None or end.lost for end in ends)
+    assert any(end is not None and end.lost for end in ends)
+    assert objective.known is known
+    assert objective._root is root
     after, again = objective.value_and_gradient(theta)
     assert after == pytest.approx(before, abs=1e-6)
     np.testing.assert_allclose(again, slope, rtol=1e-3, atol=1e-3)

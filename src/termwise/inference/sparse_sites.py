@@ -14,6 +14,7 @@ from scipy.linalg import solve_triangular
 from termwise.errors import NumericalError
 from termwise.inference.blocks import Chunk, Push, Reached, Setting
 from termwise.inference.bound import shrinkage_root
+from termwise.inference.climb import WORST
 from termwise.inference.kept import Kept
 from termwise.inference.mixing import Mixing
 from termwise.inference.model import Model
@@ -124,7 +125,10 @@ def bound_gradient(view: View, sums: SiteSums, reached: Reached) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """Where inducing values have come to, what is seen there, and the bound; lost if steps gave out."""
+    """Where inducing values have come to, what is seen there, and the bound.
+
+    They are lost if steps gave out, or where the bound is so low that no step changes it any more.
+    """
 
     inducing: Inducing
     view: View
@@ -224,7 +228,7 @@ class SparseSiteObjective:
             if rested and resting:
                 break
             step = min(1.0, GROWTH * step)
-        return Rest(here, view, sums, value)
+        return Rest(here, view, sums, value, lost=value < -WORST)
 
     def _known_through(self, root: Array) -> Inducing:
         """What rows have told of the function at inducing rows, which holds at other parameters too.
