@@ -11,9 +11,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from termwise import AdditiveGPClassifier, OAKClassifier
 from termwise.errors import OptionError, TargetError, TermwiseWarning
+from termwise.estimators.classifier import joint_result
 from termwise.estimators.labels import classes_of
 from termwise.estimators.merge import merged_rows
 from termwise.estimators.targets import Target
+from termwise.inference.result import FitResult, Status
 from termwise.likelihoods import Logit
 from termwise.table import read_table
 
@@ -312,3 +314,16 @@ def test_kernels_without_a_constraint_classify_too(kind: str) -> None:
 def test_a_wrong_link_is_named() -> None:
     with pytest.raises(OptionError, match="'logit', 'probit'"):
         quick(link="cloglog").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("went", "together"),
+    [
+        ([Status.CONVERGED, Status.CONVERGED], Status.CONVERGED),
+        ([Status.CONVERGED, Status.MAX_STEPS], Status.MAX_STEPS),
+        ([Status.PLANNED, Status.STUCK], Status.STUCK),
+    ],
+)
+def test_one_label_that_is_stuck_is_not_hidden_by_the_others(went: list[Status], together: Status) -> None:
+    parts = [FitResult(status, -1.0, 1, 1.0, 0.0, ()) for status in went]
+    assert joint_result(parts).status is together

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from termwise.encode.rows import ArrayChunk
+from termwise.inference import sites
 from termwise.inference.columns import FixedColumn, WarpedColumn
 from termwise.inference.exact import ExactObjective
 from termwise.inference.fit import FitOptions, fit_exact
@@ -15,6 +16,8 @@ from termwise.inference.orders import EachOrder
 from termwise.inference.result import Status
 from termwise.kernels.matern import Matern52
 from termwise.kernels.squared_exponential import SquaredExponential
+from termwise.likelihoods import Logit
+from termwise.linalg import cholesky
 from termwise.measures import Discrete, Empirical, Normal
 
 ROWS = 36
@@ -162,3 +165,19 @@ def test_more_starts_never_end_lower():
     one, three = fit(X, y), fit(X, y, n_starts=3)
     assert three.result.starts[0] == one.result.objective
     assert three.result.objective >= one.result.objective
+
+
+def test_sites_that_have_not_come_to_rest_are_no_success(monkeypatch):
+    X, y = table()
+    model = replace(model_of(X), likelihood=Logit())
+    labels = (y > 0.0).astype(float)
+    assert fit(X, labels, model=model).result.status is Status.CONVERGED
+    monkeypatch.setattr(sites, "MOST_STEPS", 1)
+    assert fit(X, labels, model=model).result.status is Status.STUCK
+
+
+def test_a_fit_says_what_was_added_to_the_diagonal_with_sites(monkeypatch):
+    X, y = table()
+    model = replace(model_of(X), likelihood=Logit())
+    monkeypatch.setattr(cholesky, "JITTERS", (1e-9,))
+    assert 1e-9 < fit(X, (y > 0.0).astype(float), model=model, max_steps=2).result.jitter < 1e-6

@@ -250,3 +250,16 @@ def test_what_is_no_number_is_refused(bad):
     linear = Inducing(np.zeros((4, 4)), np.array([0.0, bad, 0.0, 0.0]))
     with pytest.raises(NumericalError, match="no numbers"):
         linear.moments()
+
+
+def test_a_search_that_runs_out_of_steps_goes_on_at_the_next(monkeypatch):
+    model, X, observed, theta = problem(Logit(), n=40)
+    objective = sparse_of(model, X, observed, without_missing(X)[:8])
+    with monkeypatch.context() as patched:
+        patched.setattr(sparse_sites, "MOST_STEPS", 2)
+        first = objective.posterior(theta).objective
+        assert not objective.rested
+        assert objective.known is not None
+        assert objective.posterior(theta).objective > first
+    objective.posterior(theta)
+    assert objective.rested

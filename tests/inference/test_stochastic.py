@@ -8,7 +8,7 @@ import pytest
 
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import CheckpointError, NumericalError, OptionError, TermwiseWarning
-from termwise.inference import coarse, stochastic
+from termwise.inference import coarse, sparse_sites, stochastic
 from termwise.inference.blocks import Setting
 from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder
 from termwise.inference.climb import free_parameters
@@ -117,6 +117,14 @@ def test_it_comes_close_to_the_sparse_engine(likelihood, monkeypatch):
     assert np.corrcoef(f, g)[0, 1] > 0.995
     if likelihood is None:
         assert ours.posterior.noise == pytest.approx(theirs.posterior.noise, rel=0.05)
+
+
+@pytest.mark.parametrize("engine", [fit_sparse, fit_stochastic])
+def test_inducing_values_that_have_not_come_to_rest_are_no_success(engine, monkeypatch):
+    X, y = logits()
+    assert fit(X, y, Logit(), engine).result.status != "stuck"
+    monkeypatch.setattr(sparse_sites, "MOST_STEPS", 1)
+    assert fit(X, y, Logit(), engine).result.status == "stuck"
 
 
 class Stopped(Exception):

@@ -343,11 +343,11 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
 
 
 def joint_result(results: Sequence[FitResult]) -> FitResult:
-    """How the fits for several labels went: sums, and the status of the first that did not converge."""
+    """How the fits for several labels went: sums, and the worst status; of what is no failure, the first."""
     failed = [result.status for result in results if result.status is not Status.CONVERGED]
     inducing = [result.inducing for result in results if result.inducing is not None]
     return FitResult(
-        status=failed[0] if failed else Status.CONVERGED,
+        status=Status.STUCK if Status.STUCK in failed else failed[0] if failed else Status.CONVERGED,
         objective=sum(result.objective for result in results),
         evaluations=sum(result.evaluations for result in results),
         seconds=sum(result.seconds for result in results),

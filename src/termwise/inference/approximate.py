@@ -32,13 +32,14 @@ class SiteObjective:
     jitter: float = 0.0
     evaluations: int = 0
     sites: Sites | None = None
+    rested: bool = True  # whether they came to rest the last time
 
     @cached_property
     def _cells(self) -> Array:
         return np.ascontiguousarray(self.X.T)
 
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
-        """The objective and its gradient, for late parameters only if wanted."""
+        """The objective and its gradient, for late parameters only if wanted; sets `jitter` and `rested`."""
         self.evaluations += 1
         layout = Layout.of(self.model, theta, self._cells, late=late)
         variances, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
@@ -60,11 +61,12 @@ class SiteObjective:
         settled = settle(self.rule, K, observed, self.sites)
         if not settled.converged and self.sites is not None:
             settled = settle(self.rule, K, observed)
-        self.sites = settled.posterior.sites
+        self.sites, self.rested = settled.posterior.sites, settled.converged
+        self.jitter = settled.posterior.jitter
         return settled
 
     def posterior(self, theta: Array) -> Posterior:
-        """What is known at theta, with all rows as centres."""
+        """What is known at theta, with all rows as centres; sets `jitter` and `rested`."""
         layout = Layout.of(self.model, theta, self._cells, late=False)
         variances, _ = self.model.orders.variances(self.model.order_parameters(theta))
         K = _kernel_matrix(layout, layout.weights(variances), self.threads)

@@ -201,7 +201,7 @@ class Stages:
         rows = self.model.encoded(theta, self.data.sample.X[:RESIDUALS])
         noise = Noise.normal(0.0) if self.model.likelihood else _noise(solution, rows, self.data)
         result = FitResult(
-            status=status,
+            status=status.if_rested(objective.rested),
             objective=solution.objective,
             evaluations=self.evaluations,
             seconds=self.clock(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class ExactObjective:
     threads: int
     jitter: float = 0.0
     evaluations: int = 0
+    rested: ClassVar[bool] = True  # there are no sites
 
     @cached_property
     def _cells(self) -> Array:

@@ -116,7 +116,7 @@ def fit_exact(
         posterior = posterior.scaled(scatter.factor)
         evaluations += left_out.evaluations
     result = FitResult(
-        status=best.status,
+        status=best.status.if_rested(objective.rested),
         objective=best.objective,
         evaluations=evaluations,
         seconds=clock(),

@@ -48,6 +48,7 @@ class Conditioned:
     mean: Array
     strong: NDArray[np.bool_]  # rows whose site says more of them than the prior: tau k_nn is above one
     fit: float  # alpha_s' z_s over strong rows, z = nu / tau being what regression would see
+    jitter: float  # added to the diagonal of B
 
     @classmethod
     def on(cls, K: Array, sites: Sites) -> Conditioned:
@@ -65,7 +66,7 @@ class Conditioned:
         alpha = half @ both + faint
         mean = np.where(strong, z - alpha / sites.tau, K @ alpha)
         fit = float(told @ both)
-        return cls(K, sites, factor.log_determinant, half, alpha, mean, strong, fit)
+        return cls(K, sites, factor.log_determinant, half, alpha, mean, strong, fit, factor.jitter)
 
     @property
     def rounding(self) -> float:

@@ -11,8 +11,12 @@ class Status(StrEnum):
 
     CONVERGED = "converged"
     MAX_STEPS = "max_steps"
-    STUCK = "stuck"
+    STUCK = "stuck"  # no step led on, or the sites at the end have not come to rest
     PLANNED = "planned"  # all steps that were planned are made, as minibatches have it
+
+    def if_rested(self, rested: bool) -> Status:
+        """The same if the posterior at the end is what it should be, else stuck."""
+        return self if rested else Status.STUCK
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,8 @@ class FitResult:
 
     `objective` is the log marginal likelihood of the standardised target, or the sparse engine's lower bound
     on it, plus the log prior; `starts` has it for every start, on a few rows if the engine is sparse.
-    `scale` is by what all variances were multiplied after it, as rows that were left out have shown.
+    `jitter` is what was added to the diagonal of the matrix that the posterior is a factor of. `scale` is by
+    what all variances were multiplied after it, as rows that were left out have shown.
     """
 
     status: Status

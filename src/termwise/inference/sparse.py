@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class SparseObjective:
     kept: Kept = field(default_factory=Kept)
     jitter: float = 0.0
     evaluations: int = 0
+    rested: ClassVar[bool] = True  # there are no sites
 
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
         """The objective and its gradient, for late parameters only if wanted; sets `jitter`."""

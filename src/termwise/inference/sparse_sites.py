@@ -127,7 +127,8 @@ def bound_gradient(view: View, sums: SiteSums, reached: Reached) -> Array:
 class Rest:
     """Where inducing values have come to, what is seen there, and the bound.
 
-    They are lost if steps gave out, or where the bound is so low that no step changes it any more.
+    They are lost if steps gave out, or where the bound is so low that no step changes it any more. If there
+    were too few steps they are not lost: the next search goes on from there.
     """
 
     inducing: Inducing
@@ -135,6 +136,7 @@ class Rest:
     sums: SiteSums
     value: float
     lost: bool = False
+    rested: bool = True
 
 
 @dataclass(eq=False)
@@ -154,10 +156,11 @@ class SparseSiteObjective:
     evaluations: int = 0
     known: Inducing | None = None
     tolerance: float = TOLERANCE
+    rested: bool = True  # whether the last search came to rest
     _root: Array | None = None  # through which `known` was found
 
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
-        """The objective and its gradient, for late parameters only if wanted; sets `jitter`."""
+        """The objective and its gradient, for late parameters only if wanted; sets `jitter` and `rested`."""
         self.evaluations += 1
         rest = self._settle(self._setting(theta, late=late))
         pull = pull_of(rest.view, late=late)
@@ -180,13 +183,14 @@ class SparseSiteObjective:
         where the next search should begin.
         """
         push, self.jitter = push_of(setting)
+        self.rested = False
         best: Rest | None = None
         for begin in self._begins(push):
             found = self._moved(push, begin)
             if found is None:
                 continue
             if not found.lost:
-                self.known, self._root = found.inducing, push.root
+                self.known, self._root, self.rested = found.inducing, push.root, found.rested
                 return found
             best = found if best is None or found.value > best.value else best
         if best is None:
@@ -221,14 +225,15 @@ class SparseSiteObjective:
             if not change >= -within:
                 step = mixing.astray(step)
                 if step < LEAST_STEP:
-                    return Rest(here, view, sums, value, lost=True)
+                    return Rest(here, view, sums, value, lost=True, rested=False)
                 continue
             here, (view, sums, value) = there, then
             rested, resting = resting, abs(change) < within and step > 0.5
             if rested and resting:
-                break
+                lost = value < -WORST
+                return Rest(here, view, sums, value, lost=lost, rested=not lost)
             step = min(1.0, GROWTH * step)
-        return Rest(here, view, sums, value, lost=value < -WORST)
+        return Rest(here, view, sums, value, lost=value < -WORST, rested=False)
 
     def _known_through(self, root: Array) -> Inducing:
         """What rows have told of the function at inducing rows, which holds at other parameters too.
@@ -248,7 +253,7 @@ class SparseSiteObjective:
         return view, sums, sums.value - divergence
 
     def posterior(self, theta: Array) -> Solution:
-        """What is known at theta, with the inducing rows as centres."""
+        """What is known at theta, with the inducing rows as centres; sets `jitter` and `rested`."""
         rest = self._settle(self._setting(theta, late=False))
         # What rows ask for is a sum of squares; what mixing has led to need not be one.
         taken = shrinkage_root(Inducing.asked(rest.sums).outer)
