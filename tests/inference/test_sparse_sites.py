@@ -1,6 +1,7 @@
 """The sparse bound of likelihoods that are not normal: with all rows inducing, that of the kernel matrix."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,12 +11,17 @@ from termwise.errors import NumericalError
 from termwise.inference import blocks, kept, mixing, sites, sparse_sites
 from termwise.inference.approximate import SiteObjective
 from termwise.inference.blocks import Setting
+from termwise.inference.columns import FixedColumn
 from termwise.inference.model import Model
+from termwise.inference.orders import EachOrder
+from termwise.inference.site_blocks import View, site_statistics
 from termwise.inference.sites import RULES
 from termwise.inference.sparse import SparseObjective, push_of
 from termwise.inference.sparse_sites import Inducing, Rest, SparseSiteObjective
 from termwise.inference.workers import ExecutorWorkers, LocalWorkers
+from termwise.kernels.squared_exponential import SquaredExponential
 from termwise.likelihoods import Gaussian, Logit, Poisson, Probit, Student
+from termwise.measures import Normal
 from tests.inference.mixed import check_gradient
 from tests.inference.test_approximate import problem
 
@@ -263,3 +269,32 @@ def test_a_search_that_runs_out_of_steps_goes_on_at_the_next(monkeypatch):
         assert objective.posterior(theta).objective > first
     objective.posterior(theta)
     assert objective.rested
+
+
+def test_a_row_of_which_more_than_all_is_taken_is_refused():
+    """By a root that is not that of Kuu, more is known of a row than there is."""
+    model, X, observed, theta = problem(Logit(), n=40)
+    chunk = ArrayChunk(X, observed.y, observed.weight, observed.offset)
+    push, _ = push_of(Setting(model, theta, without_missing(X)[:8]))
+    mean, spread, _ = Inducing.prior(8).moments()
+    view = View(push.setting, push.root, mean, 0.1 * spread)
+    site_statistics(chunk, view)
+    with pytest.raises(NumericalError, match=r"variance of a row is -.* times that of the prior"):
+        site_statistics(chunk, replace(view, root=1.1 * push.root))
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("orders", [(0, 1), (1,)])
+@pytest.mark.parametrize("lengthscale", [0.3, 30.0, 1000.0])
+def test_rounding_with_inducing_rows_that_say_the_same_is_no_error(lengthscale, orders, repeated):
+    """With long lengthscales and no constant, nearly nothing is left of the prior in the middle."""
+    model = Model((FixedColumn(Normal(), SquaredExponential),), EachOrder(orders), Logit())
+    X = np.random.default_rng(0).standard_normal((1000, 1))
+    X[:200] *= 1e-6
+    Z = np.concatenate([X[-150:]] * 2) if repeated else X[-300:]
+    theta = np.clip(model.start(np.array([lengthscale]), 0.1), *np.transpose(model.bounds()))
+    push, _ = push_of(Setting(model, theta, Z))
+    sure = Inducing(1e12 * np.eye(len(Z)), np.zeros(len(Z)))
+    mean, spread, _ = sure.moments()
+    sums = site_statistics(ArrayChunk(X, np.zeros(1000)), View(push.setting, push.root, mean, spread))
+    assert np.isfinite(sums.value)

@@ -227,6 +227,24 @@ def test_sums_that_are_no_numbers_cost_a_step(monkeypatch):
     assert np.isfinite(found.result.objective)
 
 
+def test_a_variance_below_zero_costs_a_step(monkeypatch):
+    X, y = logits()
+    calls = []
+
+    def pull(view, *, late):
+        calls.append(1)
+        return pull_of(replace(view, root=1.5 * view.root) if len(calls) in (30, 31) else view, late=late)
+
+    monkeypatch.setattr(stochastic, "pull_of", pull)
+    seen = []
+    found = fit(X, y, Logit(), monitor=seen.append)
+    assert len(calls) == 150
+    assert found.result.status == "planned"
+    assert seen[-1].evaluations == len(seen)
+    monkeypatch.setattr(stochastic, "pull_of", pull_of)
+    assert fit(X, y, Logit(), monitor=seen.append).result.evaluations == found.result.evaluations + 2
+
+
 def _fail(*_):
     raise NumericalError("again and again")
 

@@ -73,6 +73,11 @@ class Setting:
         """What the loops read besides rows."""
         return self.layout.weights(self.variances)
 
+    @cached_property
+    def largest(self) -> float:
+        """The prior variance of the inducing row that has most of it."""
+        return float(np.max(Own(self.layout, self).whole))
+
 
 @dataclass(frozen=True, eq=False)
 class Push:

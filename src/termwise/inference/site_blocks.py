@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from termwise.errors import NumericalError
 from termwise.inference.blocks import (
     Chunk,
     Own,
@@ -27,6 +28,7 @@ from termwise.kernels.fused import run
 from termwise.likelihoods.observed import Observed
 from termwise.linalg.in_place import multiply_by_upper, upper_square
 from termwise.measures.base import Array
+from termwise.posterior.posterior import ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +121,25 @@ def _sites(block: Block, view: View, own: Own, A: Array, spare: Array) -> _Sites
     multiply_by_upper(spare, view.spread)
     mean = A @ view.mean
     taken = np.einsum("ij,ij->i", A, A) - np.einsum("ij,ij->i", spare, spare)
-    variance = np.maximum(own.whole - taken, 0.0)
+    variance = _left(own, taken)
     observed = _observed(block, view.setting)
     found = observed.expected(mean, variance)
     tau = np.maximum(-2.0 * found.by_variance, 0.0)
     return _Sites(observed, mean, variance, found.value, tau, found.by_mean + tau * mean)
+
+
+def _left(own: Own, taken: Array) -> Array:
+    """k_nn - taken; below zero only by rounding, or something is wrong."""
+    variance = own.whole - taken
+    # What rows take goes through the inverse of Kuu, whose rounding is a part of its largest entries: a row
+    # where the prior is all but sure, k_nn being a millionth of others, may be below zero by more of its own.
+    lowest = float(np.min(variance / np.maximum(own.whole, max(own.setting.largest, 1e-300)), initial=0.0))
+    if lowest < -ROUNDING:
+        raise NumericalError(
+            f"the variance of a row is {lowest:.1e} times that of the prior; look for columns that are "
+            "nearly constant, or use fewer inducing rows"
+        )
+    return np.maximum(variance, 0.0)
 
 
 def _block_sums(block: Block, view: View) -> SiteSums:
