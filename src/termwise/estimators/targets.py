@@ -27,12 +27,24 @@ WIDEST_HINT = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What the engine learns: y in its units, the likelihood if it is not normal, weights and offsets."""
+    """What the engine learns: y in its units, the likelihood if it is not normal, weights and offsets.
+
+    `times` is how often each row occurs. `weight` is how much its target says each time, and nothing of how
+    often its inputs occur.
+    """
 
     y: Array
     likelihood: Likelihood | None = None
     weight: Array | None = None
     offset: Array | None = None
+    times: Array | None = None
+
+    @property
+    def power(self) -> Array | None:
+        """What the likelihood of each row is raised to, by both; None if that is one."""
+        if self.weight is None or self.times is None:
+            return self.times if self.weight is None else self.weight
+        return self.weight * self.times
 
     @property
     def hint(self) -> Array:
@@ -46,10 +58,10 @@ class Target:
         distance = (self.y - expected) / np.sqrt(expected + expected**2)
         return np.clip(distance, -WIDEST_HINT, WIDEST_HINT)
 
-    def rows(self, chosen: Array, weight: Array | None) -> Target:
-        """Some of the rows, with these weights."""
-        offset = None if self.offset is None else self.offset[chosen]
-        return Target(self.y[chosen], self.likelihood, weight, offset)
+    def rows(self, chosen: Array, times: Array | None) -> Target:
+        """Some of the rows, that occur so often."""
+        weight, offset = (None if part is None else part[chosen] for part in (self.weight, self.offset))
+        return Target(self.y[chosen], self.likelihood, weight, offset, times)
 
 
 def prepared_target(name: str, y: Any, exposure: Any, n_rows: int) -> tuple[Target, Standardise]:
