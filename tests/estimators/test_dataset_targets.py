@@ -152,6 +152,14 @@ def test_counts_that_are_all_the_same_over_different_hours(tmp_path: Path) -> No
     assert np.corrcoef(np.log(model.predict(table.drop_columns(["hours", "calls"]))), f)[0, 1] > 0.9
 
 
+def test_counts_that_are_all_zero_have_no_rate(tmp_path: Path) -> None:
+    columns, f = features()
+    table = pa.table({**columns, "hours": np.exp(-f), "calls": np.zeros(ROWS)})
+    model = tw.OAKRegressor(likelihood="poisson", inference="sparse", **OPTIONS)
+    with pytest.raises(TargetError, match="zero in every row, and their rate could be anything"):
+        model.fit_dataset(file_of(tmp_path, table), target="calls", exposure="hours")
+
+
 @pytest.mark.parametrize("likelihood", ["poisson", "student"])
 def test_minibatches_with_rates_that_differ_by_far(
     likelihood: str, quick: None, monkeypatch: pytest.MonkeyPatch
