@@ -55,9 +55,10 @@ def test_a_loaded_classifier_is_the_same_bit_for_bit(name: str, fitted: Any, tmp
 
 
 def test_labels_that_json_has_not_cannot_be_saved(tmp_path: Path) -> None:
-    days = np.array(["2024-01-01", "2025-01-01"], dtype="datetime64[D]")
-    with pytest.raises(ModelFileError, match="texts or numbers"):
-        tw.save(oak().fit(TABLE, days[YES.astype(int)]), tmp_path / "m")
+    for unit in ("D", "ns"):  # of which NumPy makes dates and whole numbers
+        days = np.array(["2024-01-01", "2025-01-01"], dtype=f"datetime64[{unit}]")
+        with pytest.raises(ModelFileError, match="texts or numbers"):
+            tw.save(oak().fit(TABLE, days[YES.astype(int)]), tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
@@ -71,6 +72,8 @@ DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a part too few": lambda d: d["each"].pop(),
     "no parts": lambda d: d.pop("each"),
     "a part of nothing": lambda d: d["each"].__setitem__(1, {}),
+    "another link": lambda d: d.update(link="cloglog"),
+    "a link that is a list": lambda d: d.update(link=["logit"]),
     "another array": lambda d: d["arrays"].update({"7.alpha": [3]}),
     "a path as array": lambda d: d["arrays"].update({"../alpha": [3]}),
 }

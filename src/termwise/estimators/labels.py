@@ -14,6 +14,7 @@ from termwise.errors import OptionError, TargetError
 from termwise.estimators.known import Known
 from termwise.estimators.options import one_column
 from termwise.measures.base import Array
+from termwise.table import level_text
 from termwise.table.survey import MOST_LABELS, LabelSurvey
 
 SHOWN = 10  # labels that a message lists
@@ -57,13 +58,18 @@ def codes_of(y: Any, classes: Array, n_rows: int) -> Array:
     """The position of each row's label among labels that are known already."""
     if y is None:
         raise TargetError("the target y is None; give one label for each row")
-    labels = label_array(y, n_rows).tolist()
+    given = label_array(y, n_rows)
+    if given.dtype.kind == classes.dtype.kind == "M":  # of which the unit decides what `tolist` makes
+        unit = np.promote_types(given.dtype, classes.dtype)
+        given, classes = given.astype(unit), classes.astype(unit)
+    labels = given.tolist()
     position = {label: code for code, label in enumerate(classes.tolist())}
     unknown = [row for row, label in enumerate(labels) if label not in position]
     if unknown:
+        first = _said(label_values(given)[unknown[0]])
         raise TargetError(
-            f"the label {labels[unknown[0]]!r} of row {unknown[0]} was not there in fit, which had "
-            f"{listed(classes)}; leave such rows out, or fit with them"
+            f"the label {first} of row {unknown[0]} was not there in fit, which had {listed(classes)}; "
+            "leave such rows out, or fit with them"
         )
     return np.array([position[label] for label in labels], dtype=np.intp)
 
@@ -105,9 +111,25 @@ def label_column(class_weight: Any, known: Known) -> tuple[LabelTarget, Array]:
     return LabelTarget(known.wanted.target, tuple(classes.tolist()), weights=weights), classes
 
 
+def label_values(labels: Array) -> list[Any]:
+    """The labels one by one; dates as themselves, of which `tolist` makes whole numbers in some units."""
+    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+
+
+def label_text(label: Any) -> str:
+    """A label as figures show it; a date without the digits it has no use for."""
+    if isinstance(label, np.datetime64):
+        return str(np.datetime_as_string(label, unit="auto"))
+    return level_text(label)
+
+
+def _said(label: Any) -> str:
+    return label_text(label) if isinstance(label, np.datetime64) else repr(label)
+
+
 def listed(classes: Array) -> str:
     """The labels as a message shows them."""
-    shown = ", ".join(repr(label) for label in classes.tolist()[:SHOWN])
+    shown = ", ".join(_said(label) for label in label_values(classes)[:SHOWN])
     return shown if classes.size <= SHOWN else f"{shown}, .. ({classes.size} in all)"
 
 
@@ -119,10 +141,10 @@ def weights_of(class_weight: Any, classes: Array, codes: Array, sample_weight: A
 
 
 def _refuse_nothing(totals: Array, classes: Array) -> None:
-    nothing = classes[totals <= 0.0].tolist()
+    nothing = label_values(classes[totals <= 0.0])
     if nothing:
         raise OptionError(
-            f"the rows of the class {nothing[0]!r} have weight zero, so nothing is known of it; leave "
+            f"the rows of the class {_said(nothing[0])} have weight zero, so nothing is known of it; leave "
             "its rows out, or let some count"
         )
 
@@ -165,17 +187,33 @@ def _class_weights(class_weight: Any, classes: Array, counts: Array) -> Array | 
 
 def _named_weights(class_weight: Mapping[Any, Any], classes: Array) -> Array:
     """The weight of each label; one that is not named has one."""
+    each = np.ones(classes.size)
+    for label, weight in class_weight.items():
+        place = _place(label, classes)
+        if place is None:
+            raise OptionError(
+                f"class_weight names {label!r}, which is not one of the labels {listed(classes)}; leave "
+                "it out, or check how it is spelled"
+            )
+        try:
+            each[place] = float(weight)
+        except (TypeError, ValueError) as error:
+            raise OptionError(
+                f"class_weight is {class_weight!r}; {error}; give each label a number"
+            ) from None
+    return each
+
+
+def _place(label: Any, classes: Array) -> int | None:
+    """Where a label is; dates may be of any kind that NumPy reads."""
+    if classes.dtype.kind == "M":
+        try:
+            found = np.flatnonzero(classes == np.datetime64(label))
+        except (TypeError, ValueError):
+            return None
+        return int(found[0]) if found.size else None
     labels = classes.tolist()
-    unknown = [label for label in class_weight if label not in labels]
-    if unknown:
-        raise OptionError(
-            f"class_weight names {unknown[0]!r}, which is not one of the labels {listed(classes)}; leave "
-            "it out, or check how it is spelled"
-        )
-    try:
-        return np.array([class_weight.get(label, 1.0) for label in labels], dtype=float)
-    except (TypeError, ValueError) as error:
-        raise OptionError(f"class_weight is {class_weight!r}; {error}; give each label a number") from None
+    return labels.index(label) if label in labels else None
 
 
 def _cells(y: Any) -> Array:

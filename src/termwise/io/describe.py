@@ -14,6 +14,7 @@ from termwise.__about__ import __version__
 from termwise.errors import ModelFileError
 from termwise.estimators.additive import AdditiveGPClassifier, AdditiveGPRegressor
 from termwise.estimators.base import AdditiveModel
+from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.oak import OAKClassifier, OAKRegressor
 from termwise.estimators.regressor import AdditiveRegressor
 from termwise.estimators.targets import LIKELIHOODS, NORMAL
@@ -37,8 +38,8 @@ def describe(model: AdditiveModel) -> dict[str, Any]:
         "params": _plain_params(model),
         "arrays": {name: list(array.shape) for name, array in arrays_of(model).items()},
     }
-    if hasattr(model, "classes_"):
-        document["classes"] = _labels(model.classes_)
+    if isinstance(model, AdditiveClassifier):
+        document |= {"classes": _labels(model.classes_), "link": model.link_}
     if isinstance(model, AdditiveRegressor):
         document |= {"likelihood": _likelihood(model.likelihood_), "exposed": model.exposed_}
     parts = parts_of(model)
@@ -61,7 +62,8 @@ def parts_of(model: AdditiveModel) -> list[Any]:
 
 def _labels(classes: Array) -> list[Any]:
     labels: list[Any] = classes.tolist()
-    if not all(isinstance(label, (bool, int, float, str)) for label in labels):
+    # Dates are not what they were: in some units they are whole numbers by now.
+    if classes.dtype.kind in "mM" or not all(isinstance(label, (bool, int, float, str)) for label in labels):
         raise ModelFileError(
             f"labels of type {classes.dtype} cannot be saved; fit with labels that are texts or numbers"
         )

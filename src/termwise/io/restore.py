@@ -16,7 +16,7 @@ from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder
 from termwise.encode.flow import Flow
 from termwise.encode.scale import Standardise
 from termwise.estimators.base import AdditiveModel
-from termwise.estimators.classifier import AdditiveClassifier
+from termwise.estimators.classifier import LINKS, AdditiveClassifier
 from termwise.estimators.columns import ColumnChoice
 from termwise.estimators.options import KERNELS
 from termwise.estimators.regressor import AdditiveRegressor
@@ -51,7 +51,7 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Additiv
         model.exposed_ = bool(document.get("exposed", False))  # files before did not say
     if not isinstance(model, AdditiveClassifier):
         return _fitted(model, document, arrays)
-    model.classes_ = _labels(document["classes"])
+    model.classes_, model.link_ = _labels(document["classes"]), _link(document)
     if len(model.classes_) == 2:
         return _fitted(model, document, arrays)
     if len(document["each"]) != len(model.classes_):
@@ -59,7 +59,7 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Additiv
     each = []
     for number, part in enumerate(document["each"]):
         one = kind(**{**document["params"], "class_weight": None})
-        one.classes_ = np.array([False, True])
+        one.classes_, one.link_ = np.array([False, True]), model.link_
         own = {
             name.removeprefix(f"{number}."): a for name, a in arrays.items() if name.startswith(f"{number}.")
         }
@@ -96,6 +96,12 @@ def _labels(data: Any) -> Array:
     if type(data[0]) not in (bool, int, float, str) or data != sorted(set(data)):
         raise ValueError(f"its labels are {str(data)[:80]}")
     return np.array(data)
+
+
+def _link(document: Mapping[str, Any]) -> str:
+    name: str = document.get("link", document["params"].get("link"))  # files before had it as an option only
+    _known(LINKS, name, "link")
+    return name
 
 
 def _likelihood(data: Mapping[str, Any]) -> Likelihood | None:
