@@ -19,7 +19,7 @@ from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TermError
 from termwise.estimators.base import LEADING, AdditiveModel
 from termwise.estimators.columns import ColumnChoice
-from termwise.estimators.dataset import Given, learn_dataset
+from termwise.estimators.dataset import Given, label_tasks, learn_dataset
 from termwise.estimators.frames import frame_like
 from termwise.estimators.known import Wanted
 from termwise.estimators.labels import (
@@ -122,12 +122,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
             if classes.size == 2:
                 return self._keep_one(*learn_dataset(self, task, column, LINKS[self.link]), classes)
             each = []
-            for code, rng in enumerate(task.rng.spawn(classes.size)):
-                folder = None if task.folder is None else task.folder / f"label-{code}"
-                if folder is not None:
-                    folder.mkdir(exist_ok=True)
+            for code, part in enumerate(label_tasks(task, classes.size)):
                 one = clone(self).set_params(class_weight=None)
-                part = replace(task, folder=folder, rng=rng)
                 learned = learn_dataset(one, part, replace(column, chosen=code), LINKS[self.link])
                 each.append(one._keep_one(*learned, np.array([False, True])))
             self._keep_each(each, classes)
