@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from termwise.__about__ import __version__
-from termwise.errors import ModelFileError
+from termwise.errors import ModelFileError, TermwiseWarning
 from termwise.estimators.additive import AdditiveGPClassifier, AdditiveGPRegressor
 from termwise.estimators.base import AdditiveModel
 from termwise.estimators.classifier import AdditiveClassifier
@@ -27,6 +27,8 @@ ESTIMATORS: dict[str, type[AdditiveModel]] = {
     estimator.__name__: estimator
     for estimator in (OAKRegressor, AdditiveGPRegressor, OAKClassifier, AdditiveGPClassifier)
 }
+
+PASSING = ("progress", "random_state")  # options that may be things of the session they are used in
 
 
 def describe(model: AdditiveModel) -> dict[str, Any]:
@@ -108,9 +110,27 @@ def _plain_params(model: AdditiveModel) -> dict[str, Any]:
     """The arguments of the constructor; those that are not plain data are left out."""
     params = {}
     for name, value in model.get_params(deep=False).items():
-        with suppress(TypeError):
-            params[name] = _plain(value)
+        try:
+            params[name] = _pairs(value) if name == "class_weight" else _plain(value)
+        except TypeError as error:
+            if name not in PASSING:
+                warnings.warn(
+                    f"{name} is {value!r} ({error}), which is left out of the file; the model is the same, "
+                    "but set the option again before the loaded one is fitted anew",
+                    TermwiseWarning,
+                    stacklevel=4,
+                )
     return params
+
+
+def _pairs(class_weight: Any) -> Any:
+    """Weights of labels that are not texts as pairs, as the keys of JSON are texts."""
+    if not isinstance(class_weight, Mapping) or all(isinstance(label, str) for label in class_weight):
+        return _plain(class_weight)
+    pairs: list[list[Any]] = _plain([[label, weight] for label, weight in class_weight.items()])
+    if not all(isinstance(label, (bool, int, float, str)) for label, _ in pairs):
+        raise TypeError("a label is neither a text nor a number")
+    return pairs
 
 
 def _plain(value: Any) -> Any:

@@ -44,7 +44,8 @@ Kind = TypeVar("Kind")
 def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> AdditiveModel:
     """The model that `describe` described."""
     kind = _known(ESTIMATORS, document["estimator"], "estimator")
-    model = kind(**document["params"])
+    params = _params(document["params"])
+    model = kind(**params)
     if isinstance(model, AdditiveRegressor):
         normal = document["format"] == FIRST_FORMAT  # it knew nothing else
         model.likelihood_ = None if normal else _likelihood(document["likelihood"])
@@ -58,7 +59,7 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Additiv
         raise ValueError(f"it has {len(document['each'])} parts for {len(model.classes_)} labels")
     each = []
     for number, part in enumerate(document["each"]):
-        one = kind(**{**document["params"], "class_weight": None})
+        one = kind(**{**params, "class_weight": None})
         one.classes_, one.link_ = np.array([False, True]), model.link_
         own = {
             name.removeprefix(f"{number}."): a for name, a in arrays.items() if name.startswith(f"{number}.")
@@ -82,6 +83,17 @@ def _fitted(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]
     model.columns_ = _choices(document["columns"], encoder)
     _keep_names(model, encoder)
     return model
+
+
+def _params(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the constructor, in which class weights of labels that are no texts are pairs."""
+    pairs = data.get("class_weight")
+    if not isinstance(pairs, list):
+        return dict(data)
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) not in (bool, int, float, str):
+            raise ValueError(f"its class_weight has {str(pair)[:80]}")
+    return {**data, "class_weight": {label: _number(weight) for label, weight in pairs}}
 
 
 def _keep_names(model: Any, encoder: Encoder) -> None:
