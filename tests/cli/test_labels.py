@@ -7,6 +7,7 @@ import io
 import json
 import os
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ import termwise as tw
 from termwise.cli.main import cli
 from termwise.cli.task import choose_task, look, targets
 from termwise.errors import TargetError
+from termwise.estimators.labels import classes_of
 from termwise.table import read_csv, split_target
+from termwise.table.survey import MOST_LABELS
 
 ROWS = 60
 RNG = np.random.default_rng(3)
@@ -48,7 +51,8 @@ def table_with(target: Any) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["age", "dose", "city", "y"])
-    writer.writerows(zip(AGE.tolist(), DOSE.tolist(), CITY.tolist(), list(target), strict=True))
+    columns = (cycle(column.tolist()) for column in (AGE, DOSE, CITY))
+    writer.writerows(zip(*columns, list(target), strict=False))  # again from above if it is longer
     return stream.getvalue()
 
 
@@ -71,7 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # What is taken for labels.
 
-MANY = [f"id {i}" for i in range(60)]
+MANY = [f"id {i}" for i in range(120)]
 CHOICES: dict[str, tuple[Any, str]] = {
     "text": (np.array(["a", "b", "a"], dtype=object), "classification"),
     "truth": (np.array([True, False, True], dtype=object), "classification"),
@@ -99,6 +103,17 @@ def test_what_is_taken_for_labels(how: str) -> None:
         assert choose_task("auto", [values[:cut], values[cut:]], "y")[0] == expected
 
 
+def test_as_many_labels_are_taken_as_an_estimator_takes() -> None:
+    most = MANY[:MOST_LABELS]
+    assert choose_task("auto", [np.array(most * 2, dtype=object)], "y")[0] == "classification"
+    assert classes_of(most * 2, 2 * MOST_LABELS)[0].size == MOST_LABELS
+    more = MANY[: MOST_LABELS + 1] * 2
+    with pytest.raises(TargetError, match=f"more than {MOST_LABELS}"):
+        choose_task("auto", [np.array(more, dtype=object)], "y")
+    with pytest.raises(TargetError, match=f"more than {MOST_LABELS}"):
+        classes_of(more, len(more))
+
+
 def test_reading_stops_when_there_are_too_many_values() -> None:
     def pieces(first: Any) -> Iterator[np.ndarray]:
         yield np.asarray(first)
@@ -106,15 +121,17 @@ def test_reading_stops_when_there_are_too_many_values() -> None:
 
     assert choose_task("auto", pieces(np.arange(6.0)), "y") == ("regression", "")
     assert choose_task("auto", pieces([0.5, 1.5]), "y") == ("regression", "")
-    with pytest.raises(TargetError, match="more than 50 different values, such as 'id 0'"):
+    with pytest.raises(TargetError, match="more than 100 different values, such as 'id 0'"):
         choose_task("auto", pieces(np.array(MANY, dtype=object)), "y")
     with pytest.raises(TargetError, match=r"such as 0.0, 1.0, 2.0; use --task regression"):
-        choose_task("classification", pieces(np.arange(60.0)), "y")
+        choose_task("classification", pieces(np.arange(120.0)), "y")
 
 
 def test_only_the_target_is_read_of_parquet(tmp_path: Path) -> None:
     pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
-    table = pa.table({"x": np.arange(60.0), "y": np.arange(60) % 3, "t": MANY, "b": np.arange(60) % 2 == 0})
+    table = pa.table(
+        {"x": np.arange(120.0), "y": np.arange(120) % 3, "t": MANY, "b": np.arange(120) % 2 == 0}
+    )
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=20)
     content = bytearray((tmp_path / "t.parquet").read_bytes())
     column = pq.ParquetFile(tmp_path / "t.parquet").metadata.row_group(0).column(0)
@@ -122,10 +139,10 @@ def test_only_the_target_is_read_of_parquet(tmp_path: Path) -> None:
     (tmp_path / "t.parquet").write_bytes(bytes(content))
     paths = [str(tmp_path / "t.parquet")]
     found = look(targets(paths, "y"), all_labels=False)
-    assert (sorted(found.values), found.rows, found.complete) == ([0.0, 1.0, 2.0], 60, True)
+    assert (sorted(found.values), found.rows, found.complete) == ([0.0, 1.0, 2.0], 120, True)
     assert choose_task("auto", targets(paths, "b"), "b") == ("classification", "classification of 2 labels")
     output = tmp_path / "m"
-    assert "more than 50" in error_of(run("fit", *paths, "-t", "t", "-o", output))
+    assert "more than 100" in error_of(run("fit", *paths, "-t", "t", "-o", output))
     assert "no column 'z'" in error_of(run("fit", *paths, "-t", "z", "-o", output))
     assert not output.exists()
 
@@ -159,7 +176,7 @@ def test_fit_saves_what_python_would(folder: Path, tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Any, tuple[str, ...], str]] = {
-    "many labels": (MANY, (), "more than 50 different values, such as 'id 0', 'id 1', 'id 10'; put rare"),
+    "many labels": (MANY, (), "more than 100 different values, such as 'id 0', 'id 1', 'id 10'; put rare"),
     "fractions": (
         np.where(SCORE > 0, 0.5, 1.5),
         ("--task", "classification"),

@@ -137,6 +137,7 @@ def test_rows_as_changes_in_probability(fitted: OAKClassifier) -> None:
     )
     np.testing.assert_array_equal(change.predictions, fitted.predict_proba(rows)[:, 1])
     np.testing.assert_array_equal(change.frame()["prediction"], change.predictions)
+    assert change.quantity == "probability of yes"
 
 
 def test_a_figure_says_what_it_draws(fitted: OAKClassifier) -> None:
@@ -217,8 +218,56 @@ def test_another_fit_forgets_the_first(many: OAKClassifier, tmp_path: Path) -> N
     assert not hasattr(model, "posterior_")
     model.fit(frame, two)
     assert not hasattr(model, "estimators_")
+    assert not hasattr(model, "label_")
     save(model, tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").predict_proba(frame), model.predict_proba(frame))
+
+
+def test_the_model_of_one_label_forgets_it_in_another_fit() -> None:
+    frame, p = a_frame(60)
+    three = OAKClassifier(max_order=1, n_restarts=1).fit(frame, LABELS[np.digitize(p, [0.4, 0.7])])
+    first = three.estimators_[0]
+    assert first.explain(frame[:1]).quantity == "log odds of low"
+    assert first.fit(frame, np.where(p > 0.5, "yes", "no")).explain(frame[:1]).quantity == "log odds of yes"
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_a_model_is_what_it_was_fitted_as(labels: int, tmp_path: Path) -> None:
+    frame, p = a_frame(60)
+    y = LABELS[np.digitize(p, [0.4, 0.7][: labels - 1])]
+    model = OAKClassifier(max_order=1, n_restarts=1).fit(frame, y)
+
+    def said(model: OAKClassifier) -> list[Any]:
+        part = model if labels == 2 else model.estimators_[0]
+        changes = part.explain(frame[:3], scale="probability").contributions
+        named = [part.explain(frame[:3]).quantity, part._kind()[0], part.explain().effects[0].quantity]
+        scores = part.cumulative_score(frame, y if labels == 2 else y == "low").scores
+        density = model.log_predictive_density(frame, y)
+        return [model.predict_proba(frame), model.decision_function(frame), changes, density, scores, *named]
+
+    before = said(model)
+    save(model.set_params(link="probit"), tmp_path / "m")
+    for part in getattr(model, "estimators_", []):
+        part.set_params(link="probit")
+    for again in (said(model), said(load(tmp_path / "m"))):
+        for one, other in zip(again, before, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert load(tmp_path / "m").link == "probit"
+    assert model.fit(frame, y).link_ == "probit"
+    assert not np.array_equal(model.predict_proba(frame), before[0])
+
+
+def test_the_odds_of_rows_are_found_in_one_look(
+    fitted: OAKClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame, _ = two_labels()
+    looks: list[int] = []
+    encode = OAKClassifier._encode
+    monkeypatch.setattr(OAKClassifier, "_encode", lambda self, X: looks.append(1) or encode(self, X))
+    odds = fitted.decision_function(frame)
+    assert len(looks) == 1
+    p = fitted.predict_proba(frame)
+    np.testing.assert_allclose(odds, np.log(p[:, 1]) - np.log(p[:, 0]), rtol=1e-9)
 
 
 def test_what_is_not_fitted_says_so() -> None:

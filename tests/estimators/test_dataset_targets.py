@@ -152,6 +152,14 @@ def test_counts_that_are_all_the_same_over_different_hours(tmp_path: Path) -> No
     assert np.corrcoef(np.log(model.predict(table.drop_columns(["hours", "calls"]))), f)[0, 1] > 0.9
 
 
+def test_counts_that_are_all_zero_have_no_rate(tmp_path: Path) -> None:
+    columns, f = features()
+    table = pa.table({**columns, "hours": np.exp(-f), "calls": np.zeros(ROWS)})
+    model = tw.OAKRegressor(likelihood="poisson", inference="sparse", **OPTIONS)
+    with pytest.raises(TargetError, match="zero in every row, and their rate could be anything"):
+        model.fit_dataset(file_of(tmp_path, table), target="calls", exposure="hours")
+
+
 @pytest.mark.parametrize("likelihood", ["poisson", "student"])
 def test_minibatches_with_rates_that_differ_by_far(
     likelihood: str, quick: None, monkeypatch: pytest.MonkeyPatch
@@ -233,6 +241,32 @@ def test_checkpoints_need_the_engine_that_writes_them(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="cannot be read"):
         tw.OAKClassifier().fit_dataset(tmp_path / "no.parquet", target="late", checkpoint=folder)
     assert not folder.exists()
+
+
+def test_checkpoints_of_other_labels_are_not_gone_on_from(
+    tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stochastic, "LEAST_STEPS", 5)
+    columns, f = features(1200)
+    kinds = [np.array(["low", "mid", "top", "tip"])[np.digitize(f, at)] for at in ([0.0], [-0.7, 0.9])]
+    kinds.append(np.array(["low", "mid", "top", "tip"])[np.digitize(f, [-0.7, 0.5, 1.0])])
+    path = file_of(tmp_path, pa.table({**columns, **{f"of {n}": kind for n, kind in enumerate(kinds, 2)}}))
+
+    def fit(labels: int, **where: Any) -> Any:
+        return tw.OAKClassifier(**OPTIONS).fit_dataset(path, target=f"of {labels}", **where)
+
+    for labels in (2, 4):
+        fit(labels, checkpoint=tmp_path / f"{labels}")
+    for folder, labels in ((2, 3), (4, 2)):
+        with pytest.raises(CheckpointError, match="of a fit to other labels"):
+            fit(labels, resume=tmp_path / f"{folder}")
+    with pytest.raises(CheckpointError, match="of a fit to other labels"):
+        tw.OAKRegressor(**OPTIONS).fit_dataset(path, target="x", resume=tmp_path / "4")
+    for label in range(3):  # as if they had been removed: one of the fourth label is no less of another fit
+        for one in (tmp_path / "4" / f"label-{label}").iterdir():
+            one.unlink()
+    with pytest.raises(CheckpointError, match=r"label-3.* of a fit to other labels"):
+        fit(3, resume=tmp_path / "4")
 
 
 KILLED = """

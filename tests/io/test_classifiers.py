@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import termwise as tw
-from termwise.errors import ModelFileError
+from termwise.errors import ModelFileError, TermwiseWarning
 from termwise.estimators.additive import AdditiveGPClassifier
 from termwise.estimators.oak import OAKClassifier
 
@@ -55,10 +56,43 @@ def test_a_loaded_classifier_is_the_same_bit_for_bit(name: str, fitted: Any, tmp
 
 
 def test_labels_that_json_has_not_cannot_be_saved(tmp_path: Path) -> None:
-    days = np.array(["2024-01-01", "2025-01-01"], dtype="datetime64[D]")
-    with pytest.raises(ModelFileError, match="texts or numbers"):
-        tw.save(oak().fit(TABLE, days[YES.astype(int)]), tmp_path / "m")
+    for unit in ("D", "ns"):  # of which NumPy makes dates and whole numbers
+        days = np.array(["2024-01-01", "2025-01-01"], dtype=f"datetime64[{unit}]")
+        with pytest.raises(ModelFileError, match="texts or numbers"):
+            tw.save(oak().fit(TABLE, days[YES.astype(int)]), tmp_path / "m")
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("labels", "class_weight"),
+    [
+        ([0, 1], {0: 1.0, 1: 3.0}),
+        ([0, 1], {np.int64(0): 1, np.int64(1): np.float64(3.0)}),
+        ([False, True], {True: 0.5}),
+        ([2.0, 7.0], {2.0: 0.5, 7: 1.0}),
+        (["no", "yes"], {"no": 0.5}),
+        (["no", "yes"], "balanced"),
+        (["no", "yes"], {}),
+    ],
+    ids=str,
+)
+def test_class_weights_are_kept(labels: list[Any], class_weight: Any, tmp_path: Path) -> None:
+    model = oak(class_weight=class_weight).fit(TABLE, np.array(labels)[YES.astype(int)])
+    tw.save(model, tmp_path / "m")
+    loaded = tw.load(tmp_path / "m").class_weight
+    assert loaded == class_weight
+    if isinstance(class_weight, dict):
+        kinds = [type(key.item() if isinstance(key, np.generic) else key) for key in class_weight]
+        assert [type(key) for key in loaded] == kinds
+
+
+def test_class_weights_that_no_file_has_are_named(tmp_path: Path) -> None:
+    model = oak(class_weight={Fraction(0): 0.5}).fit(TABLE, YES.astype(int))
+    with pytest.warns(TermwiseWarning, match="class_weight is .*Fraction.*left out of the file"):
+        tw.save(model, tmp_path / "m")
+    loaded = tw.load(tmp_path / "m")
+    assert loaded.class_weight is None
+    np.testing.assert_array_equal(loaded.predict_proba(TABLE), model.predict_proba(TABLE))
 
 
 DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -71,6 +105,12 @@ DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a part too few": lambda d: d["each"].pop(),
     "no parts": lambda d: d.pop("each"),
     "a part of nothing": lambda d: d["each"].__setitem__(1, {}),
+    "class weights by lists": lambda d: d["params"].update(class_weight=[[[0], 1.0]]),
+    "class weights of threes": lambda d: d["params"].update(class_weight=[[0, 1.0, 2.0]]),
+    "class weights of texts": lambda d: d["params"].update(class_weight=["ab"]),
+    "class weights without numbers": lambda d: d["params"].update(class_weight=[[0, "much"]]),
+    "another link": lambda d: d.update(link="cloglog"),
+    "a link that is a list": lambda d: d.update(link=["logit"]),
     "another array": lambda d: d["arrays"].update({"7.alpha": [3]}),
     "a path as array": lambda d: d["arrays"].update({"../alpha": [3]}),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -93,27 +94,15 @@ def fit(
       termwise fit claims.csv --target claims -o claims.termwise --likelihood poisson --exposure years
       termwise fit 'flights/*.parquet' --target delay -o flights.termwise
     """
-    import os
-
-    from termwise.cli.files import check_writable, is_dataset, read_one, refuse_to_replace
-    from termwise.errors import OptionError
-    from termwise.io import save
+    from termwise.cli.files import is_dataset, read_one
     from termwise.table import split_target
 
     ways = {"link": asked["link"], "likelihood": asked["likelihood"], "exposure": exposure}
     refuse_other_options(task, target, **ways)
-    if report is not None and os.path.realpath(report) == os.path.realpath(output):
-        raise OptionError(f"--output and --report are both {report!r}; give each a file of its own")
-    for path in (output,) if report is None else (output, report):
-        check_writable(path)
-        refuse_to_replace(path, tables)
+    _check_files(tables, output, report)
     rows = None if is_dataset(tables) else split_target(read_one(tables), target)
-    if asked["likelihood"] is not None:
-        task = REGRESSION  # counts may look like labels
-    chosen, told = choose_task(task, targets(tables, target) if rows is None else [rows[1]], target)
-    refuse_other_options(chosen, target, **ways)
-    if told and not quiet:
-        click.echo(told, err=True)
+    pieces = targets(tables, target) if rows is None else [rows[1]]
+    chosen = _chosen_task(task, target, pieces, ways, quiet)
     model = _estimator(**asked, task=chosen, progress=not quiet)
     if rows is None:
         more = {} if exposure is None else {"exposure": exposure}
@@ -121,10 +110,35 @@ def fit(
     else:
         refuse_checkpoints(checkpoint, resume)
         _fit_in_memory(model, *rows, exposure)
-    save(model, output)
-    if report is not None:
-        _write_report(model, report)
+    _write(model, output, report)
     _tell(model, output, top, as_json, quiet)
+
+
+def _check_files(tables: Sequence[str], output: str, report: str | None) -> None:
+    """Refuse what cannot be written, before anything is read."""
+    import os
+
+    from termwise.cli.files import check_writable, refuse_to_replace
+    from termwise.errors import OptionError
+
+    if report is not None and os.path.realpath(report) == os.path.realpath(output):
+        raise OptionError(f"--output and --report are both {report!r}; give each a file of its own")
+    for path in (output,) if report is None else (output, report):
+        check_writable(path)
+        refuse_to_replace(path, tables)
+
+
+def _chosen_task(
+    task: str, target: str, pieces: Iterable[Values], ways: Mapping[str, str | None], quiet: bool
+) -> str:
+    """The task, which is told on stderr if it was a choice."""
+    if ways["likelihood"] is not None:
+        task = REGRESSION  # counts may look like labels
+    chosen, told = choose_task(task, pieces, target)
+    refuse_other_options(chosen, target, **ways)
+    if told and not quiet:
+        click.echo(told, err=True)
+    return chosen
 
 
 def _fit_in_memory(model: Any, features: Table, y: Values, exposure: str | None) -> None:
@@ -138,10 +152,14 @@ def _fit_in_memory(model: Any, features: Table, y: Values, exposure: str | None)
     model.fit(features, y, exposure=exposures)
 
 
-def _write_report(model: Any, path: str) -> None:
-    from termwise.report import Report
+def _write(model: Any, output: str, report: str | None) -> None:
+    from termwise.io import save
 
-    Report.from_estimator(model).write_html(path)
+    save(model, output)
+    if report is not None:
+        from termwise.report import Report
+
+        Report.from_estimator(model).write_html(report)
 
 
 def _tell(model: Any, output: str, top: int | None, as_json: bool, quiet: bool) -> None:

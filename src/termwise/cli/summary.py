@@ -40,7 +40,7 @@ def summary(model: AdditiveModel) -> dict[str, Any]:
 def _target(model: Any) -> dict[str, Any]:
     if not hasattr(model, "classes_"):
         return {"likelihood": model.likelihood}
-    return {"labels": model.classes_.tolist(), "link": model.link}
+    return {"labels": model.classes_.tolist(), "link": model.link_}
 
 
 def _learned(model: Any, parts: Sequence[Any]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 REGRESSION, CLASSIFICATION = "regression", "classification"
 TASKS = ("auto", REGRESSION, CLASSIFICATION)
 MOST_WHOLE = 5  # different whole numbers that are taken for labels
-MOST_LABELS = 50  # for each of which there is a model of its own
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,13 @@ def choose_task(asked: str, pieces: Iterable[Values], name: str) -> tuple[str, s
     """
     if asked == REGRESSION:
         return REGRESSION, ""
+    from termwise.table.survey import MOST_LABELS
+
     target = look(pieces, all_labels=asked == CLASSIFICATION)
     if asked == "auto" and target.numbers and not target.like_labels:
         return REGRESSION, ""
     if len(target.values) > MOST_LABELS:
-        raise TargetError(_too_many(target, name))
+        raise TargetError(_too_many(target, name, MOST_LABELS))
     if any(isinstance(value, float) and not value.is_integer() for value in target.values):
         raise TargetError(
             f"the target {name!r} has numbers with fractions, which are no labels; use --task {REGRESSION}, "
@@ -67,6 +68,8 @@ def choose_task(asked: str, pieces: Iterable[Values], name: str) -> tuple[str, s
 
 def look(pieces: Iterable[Values], *, all_labels: bool) -> Target:
     """The different values of a target, read no further than until there are clearly too many."""
+    from termwise.table.survey import MOST_LABELS
+
     found = Target((), 0, numbers=True, complete=False)
     typed = True  # whether the file itself holds numbers, so that no text can follow
     for piece in pieces:
@@ -143,10 +146,10 @@ def _read_as_numbers(values: set[Any]) -> bool:
     return bool(values) and all(isinstance(v, str) and number_of(v) is not None for v in values)
 
 
-def _too_many(target: Target, name: str) -> str:
+def _too_many(target: Target, name: str, most: int) -> str:
     some = ", ".join(repr(value) for value in sorted(target.values)[:3])
     remedy = f"use --task {REGRESSION}" if target.numbers else "put rare ones together"
     return (
-        f"the target {name!r} has more than {MOST_LABELS} different values, such as {some}; {remedy}, or "
-        "choose another target"
+        f"the target {name!r} has more than {most} different values, such as {some}; {remedy}, or choose "
+        "another target"
     )

@@ -19,7 +19,6 @@ from termwise.measures.base import Array
 from termwise.table import Table, read_table
 
 BAR_HEIGHT = 0.36  # inches
-LABELS = {"target": "prediction", "logarithm": "logarithm of the rate"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +113,7 @@ class WaterfallDisplay(Display):
     def _label(self, look: Style) -> str:
         if self.local.quantity:
             return f"{self.local.quantity} ({look.target})" if look.target else self.local.quantity
-        return look.target or LABELS.get(self.local.scale, self.local.scale)
+        return look.target or "prediction"
 
 
 def _values(one: Table) -> dict[str, str]:

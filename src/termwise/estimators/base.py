@@ -86,7 +86,7 @@ class AdditiveModel(BaseEstimator):
             table, target = merged_rows(table, target)
         schema = _schema(table, self.categorical)
         table = schema.check(table, owner=type(self).__name__)
-        counted = repeated_rows(target.weight, table.n_rows)
+        counted = repeated_rows(target.times, table.n_rows)
         flow, unknown = self._uses_flow(), self.unknown
         encoder = fit_encoder(schema, table, flow=flow, unknown=unknown, counted=counted)
         require_columns(encoder)
@@ -94,7 +94,7 @@ class AdditiveModel(BaseEstimator):
         columns, choices = plan_columns(encoder, encoded[counted], target.hint[counted], self._plan(encoder))
         rng = np.random.default_rng(seed_of(self.random_state))
         model = Model(columns, self._orders(len(columns)), target.likelihood)
-        rows = ArrayChunk(encoded, target.y, target.weight, target.offset)
+        rows = ArrayChunk(encoded, target.y, target.power, target.offset)
         with monitored(self.progress) as monitor:
             found = learn(model, rows, self._asked(), rng, monitor)
         self.columns_ = choices

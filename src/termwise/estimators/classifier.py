@@ -19,10 +19,18 @@ from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TermError
 from termwise.estimators.base import LEADING, AdditiveModel
 from termwise.estimators.columns import ColumnChoice
-from termwise.estimators.dataset import Given, learn_dataset
+from termwise.estimators.dataset import Given, label_tasks, learn_dataset
 from termwise.estimators.frames import frame_like
 from termwise.estimators.known import Wanted
-from termwise.estimators.labels import classes_of, codes_of, label_column, listed, weights_of
+from termwise.estimators.labels import (
+    classes_of,
+    codes_of,
+    label_column,
+    label_text,
+    label_values,
+    listed,
+    weights_of,
+)
 from termwise.estimators.options import one_of
 from termwise.estimators.targets import Target
 from termwise.explain.checks import Checks, checks_of_labels
@@ -34,7 +42,7 @@ from termwise.inference.result import FitResult, Status
 from termwise.likelihoods import Logit, Probit
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
-from termwise.table import Table, level_text, read_table
+from termwise.table import Table, read_table
 
 LINKS: dict[str, Logit | Probit] = {"logit": Logit(), "probit": Probit()}
 # The variance of what a yes or no adds to the latent value, as if it were cut at zero.
@@ -64,20 +72,30 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and labels of any kind.
 
-        Terms are on the latent scale: the logarithm of the odds with `link="logit"`. A row of weight two is
-        two equal rows, one of weight zero is none, and the order of the rows changes nothing; equal rows
-        cost no more than one. Only rows with a missing cell are kept apart, as they may differ in it.
+        Terms are on the latent scale: the logarithm of the odds with `link="logit"`. Writes `link_`,
+        `classes_`, and what a regressor has; with more than two labels that is in `estimators_`.
+
+        A row of weight two is two equal rows, one of weight zero is none, and the order of the rows changes
+        nothing; equal rows cost no more than one. Only rows with a missing cell are kept apart, as they may
+        differ in it.
         """
         self._check_options()
         table = read_table(X)
         classes, codes = classes_of(y, table.n_rows)
-        weight = weights_of(self.class_weight, classes, codes, sample_weight)
-        if classes.size > 2:
+        weights = weights_of(self.class_weight, classes, codes, sample_weight)
+        target = Target(codes, LINKS[self.link], weights.of_rows(codes), times=weights.times)
+        if classes.size == 2:
+            return self._fit_one(table, replace(target, y=codes.astype(float)), classes)
+        each = []
+        for code in range(classes.size):
             one = clone(self).set_params(class_weight=None)
-            each = [clone(one).fit(table, codes == code, weight) for code in range(classes.size)]
-            self._keep_each(each, classes)
-            return self
-        encoder, found = self._learn(table, Target(codes.astype(float), LINKS[self.link], weight))
+            against = replace(target, y=(codes == code).astype(float))
+            each.append(one._fit_one(table, against, np.array([False, True])))
+        self._keep_each(each, classes)
+        return self
+
+    def _fit_one(self, table: Table, target: Target, classes: Array) -> Self:
+        encoder, found = self._learn(table, target)
         return self._keep_one(encoder, self.columns_, found, classes)
 
     def fit_dataset(
@@ -104,12 +122,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
             if classes.size == 2:
                 return self._keep_one(*learn_dataset(self, task, column, LINKS[self.link]), classes)
             each = []
-            for code, rng in enumerate(task.rng.spawn(classes.size)):
-                folder = None if task.folder is None else task.folder / f"label-{code}"
-                if folder is not None:
-                    folder.mkdir(exist_ok=True)
+            for code, part in enumerate(label_tasks(task, classes.size)):
                 one = clone(self).set_params(class_weight=None)
-                part = replace(task, folder=folder, rng=rng)
                 learned = learn_dataset(one, part, replace(column, chosen=code), LINKS[self.link])
                 each.append(one._keep_one(*learned, np.array([False, True])))
             self._keep_each(each, classes)
@@ -120,8 +134,10 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     ) -> Self:
         self._keep(found, encoder, Standardise(0.0, 1.0))
         self.columns_ = choices
-        self.noise_, self.classes_ = Noise.normal(LATENT_NOISE[self.link]), classes
-        self.__dict__.pop("estimators_", None)  # of an earlier fit to more labels
+        self.link_, self.classes_ = self.link, classes
+        self.noise_ = Noise.normal(LATENT_NOISE[self.link_])
+        for name in ("estimators_", "label_"):  # of an earlier fit to more labels, or as one of them
+            self.__dict__.pop(name, None)
         return self
 
     def _keep_each(self, estimators: Sequence[Self], classes: Array) -> None:
@@ -129,7 +145,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # of an earlier fit to two labels
         first, self.estimators_, self.classes_ = estimators[0], list(estimators), classes
-        for one, label in zip(estimators, classes.tolist(), strict=True):
+        self.link_ = first.link_
+        for one, label in zip(estimators, label_values(classes), strict=True):
             one.label_ = label  # the one against the rest, as figures call it
         self.fit_result_ = joint_result([one.fit_result_ for one in estimators])
         self.objective_ = self.fit_result_.objective
@@ -153,12 +170,12 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         function they are nearer to even odds than its mean, to which terms add up.
         """
         check_is_fitted(self, "classes_")
-        table = read_table(X)
-        yes, no = np.ones(table.n_rows), np.zeros(table.n_rows)
         if self.classes_.size == 2:
             # Not by probabilities, which round to one long before the odds are infinite.
-            return self._log_probability(table, yes) - self._log_probability(table, no)
-        p = np.clip(self.predict_proba(table), SMALLEST, 1.0 - SMALLEST)
+            link, latent = LINKS[self.link_], self._latent(X)
+            yes, no = np.ones_like(latent[0]), np.zeros_like(latent[0])
+            return link.log_predictive(yes, *latent) - link.log_predictive(no, *latent)
+        p = np.clip(self.predict_proba(X), SMALLEST, 1.0 - SMALLEST)
         odds: Array = np.log(p) - np.log1p(-p)
         return odds
 
@@ -166,14 +183,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         """The probability of each of `classes_`, averaged over what is not known of the latent function."""
         check_is_fitted(self, "classes_")
         if self.classes_.size > 2:
-            table = read_table(X)
-            yes = np.ones(table.n_rows)
-            each = np.column_stack([one._log_probability(table, yes) for one in self.estimators_])
-            total: Array = np.exp(each - logsumexp(each, axis=1, keepdims=True))
-            return total
-        encoded = self._encode(X)
-        variance = self.posterior_.variance(encoded) + self.posterior_.noise
-        p = LINKS[self.link].probability(self.posterior_.mean(encoded), variance)
+            return np.exp(self._log_probabilities(read_table(X)))
+        p = LINKS[self.link_].probability(*self._latent(X))
         return np.column_stack([1.0 - p, p])
 
     def predict(self, X: Any) -> Array:
@@ -203,20 +214,27 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         codes = codes_of(y, self.classes_, table.n_rows)
         if self.classes_.size == 2:
             return self._log_probability(table, codes)
-        yes = np.ones(codes.size)
-        each = np.column_stack([one._log_probability(table, yes) for one in self.estimators_])
-        value: Array = each[np.arange(codes.size), codes] - logsumexp(each, axis=1)
+        value: Array = self._log_probabilities(table)[np.arange(codes.size), codes]
         return value
+
+    def _log_probabilities(self, table: Table) -> Array:
+        """log p of each of more than two labels: those of their models, so that they add up to one."""
+        yes = np.ones(table.n_rows)
+        each = np.column_stack([one._log_probability(table, yes) for one in self.estimators_])
+        divided: Array = each - logsumexp(each, axis=1, keepdims=True)
+        return divided
 
     def _log_probability(self, table: Table, codes: Array) -> Array:
         """log p of the first label where the code is 0, of the second where it is 1.
 
         Not the logarithm of a probability, which is zero in floating point where the model is very wrong.
         """
-        encoded = self._encode(table)
-        variance = self.posterior_.variance(encoded) + self.posterior_.noise
-        mean = self.posterior_.mean(encoded)
-        return LINKS[self.link].log_predictive(codes.astype(float), mean, variance)
+        return LINKS[self.link_].log_predictive(codes.astype(float), *self._latent(table))
+
+    def _latent(self, X: Any) -> tuple[Array, Array]:
+        """Mean and variance of what the link reads; what pruning took away is unknown too."""
+        encoded = self._encode(X)
+        return self.posterior_.mean(encoded), self.posterior_.variance(encoded) + self.posterior_.noise
 
     def predict_terms(self, X: Any, *, return_std: bool = False, scale: str = "latent") -> Any:
         """What each term adds for each row on the latent scale: constant_ + the sum of a row is its mean.
@@ -238,7 +256,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         return frame_like(X, self._change().of(latent), [term.name for term in self.terms_])
 
     def _change(self) -> ChangeInProbability:
-        link = LINKS[self.link]
+        link = LINKS[self.link_]
 
         def probability(f: Array | float) -> Array:
             latent = np.asarray(f, dtype=float)
@@ -279,11 +297,10 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         """
         one_of("scale", scale, SCALES)
         if X is not None:
-            rows = super().explain(X, terms=terms)
+            rows, label = super().explain(X, terms=terms), self._quantity()[1]
             if scale == "latent":
-                name = LATENT_NAMES[self.link]
-                return replace(rows, scale="latent", quantity=f"{name} of {self._quantity()[1]}")
-            return self._change().of_rows(rows, self.predict_proba(X)[:, 1])
+                return replace(rows, scale="latent", quantity=f"{LATENT_NAMES[self.link_]} of {label}")
+            return self._change().of_rows(rows, self.predict_proba(X)[:, 1], label)
         whole = super().explain(n_terms=n_terms, terms=terms)
         if scale == "latent":
             return whole
@@ -297,7 +314,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         """
         encoded = self._encode(X)
         codes = codes_of(y, self.classes_, len(encoded)).astype(float)
-        link = LINKS[self.link]
+        link = LINKS[self.link_]
 
         def scores(mean: Array, variance: Array) -> dict[str, float]:
             unsure = variance + self.posterior_.noise
@@ -321,11 +338,11 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         return self._checks(checks_of_labels(codes, self.predict_proba(table)[:, 1]))
 
     def _kind(self) -> tuple[str, float]:
-        return self.link, self.posterior_.noise
+        return self.link_, self.posterior_.noise
 
     def _quantity(self) -> tuple[str, str]:
-        label = getattr(self, "label_", self.classes_.tolist()[1])
-        return f"change in {LATENT_NAMES[self.link]} of", level_text(label)
+        label = getattr(self, "label_", label_values(self.classes_)[1])
+        return f"change in {LATENT_NAMES[self.link_]} of", label_text(label)
 
     def prune(self, threshold: float | None = None, *, n_terms: int | None = None) -> Self:
         """A fitted copy with the constant and the terms that have at least this share, and n_terms at most.

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from termwise.estimators.columns import ColumnChoice, learned_encoder, plan_colu
 from termwise.estimators.engine import check_level_memory
 from termwise.estimators.known import Known
 from termwise.estimators.targets import Target
-from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder
+from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder, refuse_others
 from termwise.inference.coarse import Data, fit_sparse
 from termwise.inference.fit import Fit
 from termwise.inference.model import Model
@@ -107,6 +107,18 @@ class Task:
     rng: np.random.Generator
 
 
+def label_tasks(task: Task, count: int) -> list[Task]:
+    """A task for each label against the rest, with a stream and a folder of its own."""
+    streams = task.rng.spawn(count)
+    if task.folder is None:
+        return [replace(task, rng=rng) for rng in streams]
+    folders = [task.folder / f"label-{code}" for code in range(count)]
+    refuse_others(task.folder, folders)
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+    return [replace(task, folder=folder, rng=rng) for folder, rng in zip(folders, streams, strict=True)]
+
+
 def checkpoint_folder(checkpoint: Any, resume: Any) -> Path | None:
     """The folder that a fit writes checkpoints to, an old one if it is to go on from there."""
     for name, given in (("checkpoint", checkpoint), ("resume", resume)):
@@ -139,6 +151,7 @@ def learn_dataset(
     data = Data(source.encoded(encoder, column), n_rows, sample.rows(known.shuffled))
     checkpoints = None
     if task.folder is not None:
+        refuse_others(task.folder, [task.folder])
         checkpoints = Checkpoints(task.folder, fingerprint(model, known, column, data))
     with monitored(model.progress) as monitor:
         if task.engine == "sparse":

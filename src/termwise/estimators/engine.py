@@ -9,6 +9,7 @@ import numpy as np
 
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NotEnoughMemoryError, OptionError, TableError
+from termwise.inference.calibrate import FOLDS
 from termwise.inference.coarse import CANDIDATES, MOST_SAMPLED, Data, SparseOptions, fit_sparse
 from termwise.inference.fit import Fit, FitOptions, fit_exact
 from termwise.inference.kept import KEPT_BYTES
@@ -30,6 +31,7 @@ LEAST_INDUCING, MOST_INDUCING = 256, 512
 FINE_INDUCING, FINE_ROWS = 1024, 100_000
 STOCHASTIC_INDUCING = 800  # with so many rows more detail can be told from noise; as in OAK section 5
 LEVEL_TABLES = 8  # of a column of levels: its kernel, the steps to it, and their gradients
+SITE_MATRICES = 7  # of all rows, by exact inference where the likelihood is not normal
 GIGABYTE = 1e9
 
 
@@ -109,7 +111,7 @@ def learn(
     check_level_memory(model, asked.threads)
     engine = asked.engine(rows.y.size, sites=model.likelihood is not None)
     if engine == "exact":
-        _check_exact_memory(rows.y.size)
+        check_exact_memory(asked, rows.y.size, sites=model.likelihood is not None)
         return fit_exact(model, rows, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
     options = asked.sparse_options(engine, rows.y.size, sites=model.likelihood is not None)
     check_sparse_memory(options, *rows.X.shape)
@@ -117,9 +119,24 @@ def learn(
     return by(model, Data.in_memory(rows, rng, options.n_inducing), options, rng, monitor)
 
 
-def _check_exact_memory(n: int) -> None:
-    # two starts, each in one matrix; or the matrix, its factor and the root that is kept
-    _require(3 * 8 * n**2, f"exact inference of {n} rows", "use inference='sparse'")
+def check_exact_memory(asked: Asked, n: int, *, sites: bool) -> None:
+    """Refuse more rows than the machine can hold matrices of."""
+    _require(
+        8 * exact_matrices(asked, sites=sites) * n**2,
+        f"exact inference of {n} rows",
+        "use inference='sparse'",
+    )
+
+
+def exact_matrices(asked: Asked, *, sites: bool) -> int:
+    """How many matrices of all rows exact inference holds at a time, as measured.
+
+    Of normal noise, what is kept while parts of the rows are left out; of sites, what a step of them goes
+    through. Starts and parts that are side by side have their own; of few rows, which are so unasked, all
+    matrices are small.
+    """
+    workers = 1 if asked.n_jobs is None else asked.threads
+    return SITE_MATRICES * min(asked.n_starts, workers) if sites else 3 + 2 * min(FOLDS, workers)
 
 
 def check_level_memory(model: Model, threads: int) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import type_of_target
 
 from termwise.encode.target import LabelTarget
@@ -14,9 +14,22 @@ from termwise.errors import OptionError, TargetError
 from termwise.estimators.known import Known
 from termwise.estimators.options import one_column
 from termwise.measures.base import Array
+from termwise.table import level_text
 from termwise.table.survey import MOST_LABELS, LabelSurvey
 
 SHOWN = 10  # labels that a message lists
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """How often each row counts, and how much of a row each label is; None where all are alike."""
+
+    times: Array | None = None
+    of_label: Array | None = None
+
+    def of_rows(self, codes: Array) -> Array | None:
+        """How much the label of each row is."""
+        return None if self.of_label is None else self.of_label[codes]
 
 
 def classes_of(y: Any, n_rows: int) -> tuple[Array, Array]:
@@ -45,13 +58,18 @@ def codes_of(y: Any, classes: Array, n_rows: int) -> Array:
     """The position of each row's label among labels that are known already."""
     if y is None:
         raise TargetError("the target y is None; give one label for each row")
-    labels = label_array(y, n_rows).tolist()
+    given = label_array(y, n_rows)
+    if given.dtype.kind == classes.dtype.kind == "M":  # of which the unit decides what `tolist` makes
+        unit = np.promote_types(given.dtype, classes.dtype)
+        given, classes = given.astype(unit), classes.astype(unit)
+    labels = given.tolist()
     position = {label: code for code, label in enumerate(classes.tolist())}
     unknown = [row for row, label in enumerate(labels) if label not in position]
     if unknown:
+        first = _said(label_values(given)[unknown[0]])
         raise TargetError(
-            f"the label {labels[unknown[0]]!r} of row {unknown[0]} was not there in fit, which had "
-            f"{listed(classes)}; leave such rows out, or fit with them"
+            f"the label {first} of row {unknown[0]} was not there in fit, which had {listed(classes)}; "
+            "leave such rows out, or fit with them"
         )
     return np.array([position[label] for label in labels], dtype=np.intp)
 
@@ -88,37 +106,47 @@ def label_column(class_weight: Any, known: Known) -> tuple[LabelTarget, Array]:
         )
     classes, codes = classes_of(list(about.counts), len(about.counts))
     counts = np.array(list(about.counts.values()))[np.argsort(codes)]
-    weights = None
-    if class_weight is not None:
-        # Labels as often as they occur, but without all their rows.
-        weight = weights_of(class_weight, classes, np.arange(classes.size), None)
-        if class_weight == "balanced":
-            weight = np.min(counts) / counts
-        weights = None if weight is None else tuple(weight.tolist())
+    of_label = _class_weights(class_weight, classes, counts.astype(float))
+    weights = None if of_label is None else tuple(of_label.tolist())
     return LabelTarget(known.wanted.target, tuple(classes.tolist()), weights=weights), classes
+
+
+def label_values(labels: Array) -> list[Any]:
+    """The labels one by one; dates as themselves, of which `tolist` makes whole numbers in some units."""
+    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+
+
+def label_text(label: Any) -> str:
+    """A label as figures show it; a date without the digits it has no use for."""
+    if isinstance(label, np.datetime64):
+        return str(np.datetime_as_string(label, unit="auto"))
+    return level_text(label)
+
+
+def _said(label: Any) -> str:
+    return label_text(label) if isinstance(label, np.datetime64) else repr(label)
 
 
 def listed(classes: Array) -> str:
     """The labels as a message shows them."""
-    shown = ", ".join(repr(label) for label in classes.tolist()[:SHOWN])
+    shown = ", ".join(_said(label) for label in label_values(classes)[:SHOWN])
     return shown if classes.size <= SHOWN else f"{shown}, .. ({classes.size} in all)"
 
 
-def weights_of(class_weight: Any, classes: Array, codes: Array, sample_weight: Any) -> Array | None:
-    """The weight of every row, or None if all count alike."""
-    weight = None if sample_weight is None else _row_weights(sample_weight, codes.size)
-    if class_weight is not None:
-        each = _class_weights(class_weight, classes, codes)
-        weight = each[codes] * (1.0 if weight is None else weight)
-    if weight is not None:
-        totals = np.bincount(codes, weights=weight, minlength=classes.size)
-        nothing = classes[totals <= 0.0].tolist()
-        if nothing:
-            raise OptionError(
-                f"the rows of the class {nothing[0]!r} have weight zero, so nothing is known of it; leave "
-                "its rows out, or let some count"
-            )
-    return weight
+def weights_of(class_weight: Any, classes: Array, codes: Array, sample_weight: Any) -> Weights:
+    """How often rows count, and how labels count beside each other."""
+    times = None if sample_weight is None else _row_weights(sample_weight, codes.size)
+    counts = np.bincount(codes, weights=times, minlength=classes.size).astype(float)
+    return Weights(times, _class_weights(class_weight, classes, counts))
+
+
+def _refuse_nothing(totals: Array, classes: Array) -> None:
+    nothing = label_values(classes[totals <= 0.0])
+    if nothing:
+        raise OptionError(
+            f"the rows of the class {_said(nothing[0])} have weight zero, so nothing is known of it; leave "
+            "its rows out, or let some count"
+        )
 
 
 def _row_weights(sample_weight: Any, n_rows: int) -> Array:
@@ -140,25 +168,52 @@ def _row_weights(sample_weight: Any, n_rows: int) -> Array:
     return np.broadcast_to(weight, (n_rows,)).copy()
 
 
-def _class_weights(class_weight: Any, classes: Array, codes: Array) -> Array:
-    """Weights of which the largest is one: a row of more would be seen several times.
+def _class_weights(class_weight: Any, classes: Array, counts: Array) -> Array | None:
+    """Weights of labels that occur so often, of which the largest is one; None if all are.
 
-    To a process that says its label is no chance, and it would learn what is.
+    A row of more would be seen several times. To a process that says its label is no chance, and it would
+    learn what is.
     """
-    if isinstance(class_weight, Mapping):
-        unknown = [label for label in class_weight if label not in classes.tolist()]
-        if unknown:
-            raise OptionError(
-                f"class_weight names {unknown[0]!r}, which is not one of the labels {listed(classes)}; leave "
-                "it out, or check how it is spelled"
-            )
-    try:
-        each: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
-    except (TypeError, ValueError) as error:
-        raise OptionError(f"class_weight is {class_weight!r}; {error}; give each label a number") from None
+    _refuse_nothing(counts, classes)
+    if class_weight is None:
+        return None
+    balanced = not isinstance(class_weight, Mapping)
+    each = 1.0 / counts if balanced else _named_weights(class_weight, classes)
     if not np.all(np.isfinite(each)) or np.any(each < 0.0) or not np.any(each > 0.0):
         raise OptionError(f"class_weight is {class_weight!r}; use weights of zero or more, not all zero")
-    return each / np.max(each)
+    _refuse_nothing(each, classes)
+    return None if np.ptp(each) == 0.0 else each / np.max(each)
+
+
+def _named_weights(class_weight: Mapping[Any, Any], classes: Array) -> Array:
+    """The weight of each label; one that is not named has one."""
+    each = np.ones(classes.size)
+    for label, weight in class_weight.items():
+        place = _place(label, classes)
+        if place is None:
+            raise OptionError(
+                f"class_weight names {label!r}, which is not one of the labels {listed(classes)}; leave "
+                "it out, or check how it is spelled"
+            )
+        try:
+            each[place] = float(weight)
+        except (TypeError, ValueError) as error:
+            raise OptionError(
+                f"class_weight is {class_weight!r}; {error}; give each label a number"
+            ) from None
+    return each
+
+
+def _place(label: Any, classes: Array) -> int | None:
+    """Where a label is; dates may be of any kind that NumPy reads."""
+    if classes.dtype.kind == "M":
+        try:
+            found = np.flatnonzero(classes == np.datetime64(label))
+        except (TypeError, ValueError):
+            return None
+        return int(found[0]) if found.size else None
+    labels = classes.tolist()
+    return labels.index(label) if label in labels else None
 
 
 def _cells(y: Any) -> Array:

@@ -137,7 +137,8 @@ class OAKClassifier(Orthogonal, AdditiveClassifier):
     link : {"logit", "probit"}
         How the probability follows from the latent sum of terms.
     class_weight : dict, "balanced" or None
-        How much the rows of each label count beside each other: the largest weight counts as one row.
+        How much the rows of each label count beside each other: the largest weight counts as one row. Labels
+        are balanced by what their rows count. Encodings and measures are those of the rows as they are.
     """
 
     def __init__(

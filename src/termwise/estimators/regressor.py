@@ -176,11 +176,9 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         than those of a normal with the standard deviation that `predict` gives.
         """
         encoded = self._encode(X)
+        values = self._targets(y, len(encoded), exposure)
         if isinstance(self.likelihood_, Poisson):
-            counts = self._targets(y, len(encoded), exposure)
-            return self.likelihood_.log_predictive(counts, *self._latent(encoded, exposure))
-        self._refuse_exposure(exposure)
-        values = finite_target(y, len(encoded))
+            return self.likelihood_.log_predictive(values, *self._latent(encoded, exposure))
         return self._log_density(values, self.posterior_.mean(encoded), self.posterior_.variance(encoded))
 
     def _log_density(self, values: Array, mean: Array, variance: Array) -> Array:
@@ -250,7 +248,9 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
 
     def _explain_rows(self, X: Any) -> LocalExplanation:
         rows = super()._explain_rows(X)
-        return replace(rows, scale="logarithm") if isinstance(self.likelihood_, Poisson) else rows
+        if isinstance(self.likelihood_, Poisson):
+            return replace(rows, scale="logarithm", quantity="logarithm of the rate")
+        return rows
 
     def _kind(self) -> tuple[str, float]:
         if isinstance(self.likelihood_, Poisson):

@@ -27,12 +27,24 @@ WIDEST_HINT = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What the engine learns: y in its units, the likelihood if it is not normal, weights and offsets."""
+    """What the engine learns: y in its units, the likelihood if it is not normal, weights and offsets.
+
+    `times` is how often each row occurs. `weight` is how much its target says each time, and nothing of how
+    often its inputs occur.
+    """
 
     y: Array
     likelihood: Likelihood | None = None
     weight: Array | None = None
     offset: Array | None = None
+    times: Array | None = None
+
+    @property
+    def power(self) -> Array | None:
+        """What the likelihood of each row is raised to, by both; None if that is one."""
+        if self.weight is None or self.times is None:
+            return self.times if self.weight is None else self.weight
+        return self.weight * self.times
 
     @property
     def hint(self) -> Array:
@@ -46,10 +58,10 @@ class Target:
         distance = (self.y - expected) / np.sqrt(expected + expected**2)
         return np.clip(distance, -WIDEST_HINT, WIDEST_HINT)
 
-    def rows(self, chosen: Array, weight: Array | None) -> Target:
-        """Some of the rows, with these weights."""
-        offset = None if self.offset is None else self.offset[chosen]
-        return Target(self.y[chosen], self.likelihood, weight, offset)
+    def rows(self, chosen: Array, times: Array | None) -> Target:
+        """Some of the rows, that occur so often."""
+        weight, offset = (None if part is None else part[chosen] for part in (self.weight, self.offset))
+        return Target(self.y[chosen], self.likelihood, weight, offset, times)
 
 
 def prepared_target(name: str, y: Any, exposure: Any, n_rows: int) -> tuple[Target, Standardise]:
@@ -70,13 +82,8 @@ def _prepared_counts(y: Any, exposure: Any, n_rows: int) -> tuple[Target, Standa
     counts, exposures = checked_counts(y, n_rows), checked_exposure(exposure, n_rows)
     if np.min(exposures) == np.max(exposures):
         checked_target(counts, n_rows)
-    if not np.any(counts > 0.0):
-        raise TargetError(
-            "the counts are zero in every row, and their rate could be anything below one; check that the "
-            "right column is the target"
-        )
     highest = int(np.argmax(counts))
-    _refuse_too_many(counts[highest], f"row {highest}")
+    _check_highest(counts[highest], f"row {highest}")
     # About the mean rate the latent function is about zero, however rare or many the events are.
     log_rate = float(np.log(np.sum(counts)) - np.log(np.sum(exposures)))
     return Target(counts, Poisson(), None, np.log(exposures) + log_rate), Standardise(log_rate, 1.0)
@@ -93,7 +100,7 @@ def target_column(name: str, known: Known) -> tuple[TargetColumn, Standardise]:
         _within_reach(scale.forward(np.array([about.least, about.largest])))
         return NumberTarget(wanted.target, scale), scale
     _refuse_negative(about.least, "some row")
-    _refuse_too_many(about.largest, "some row")
+    _check_highest(about.largest, "some row")
     # The sample tells what the exposure is on average, and all rows what the count is.
     exposure = 1.0 if wanted.exposure is None else float(np.mean(sample[1]))
     log_rate = float(np.log(about.mean / exposure))
@@ -146,7 +153,12 @@ def _refuse_negative(count: float, where: str) -> None:
         )
 
 
-def _refuse_too_many(count: float, where: str) -> None:
+def _check_highest(count: float, where: str) -> None:
+    if count == 0.0:
+        raise TargetError(
+            "the counts are zero in every row, and their rate could be anything below one; check that the "
+            "right column is the target"
+        )
     if count > MOST_EVENTS:
         raise TargetError(
             f"the target is {count:g} in {where}, and likelihood='poisson' takes counts up to "

@@ -44,8 +44,8 @@ class ChangeInProbability:
             return None
         return float(self.of(np.asarray(low))), float(self.of(np.asarray(high)))
 
-    def of_rows(self, rows: LocalExplanation, predictions: Array) -> LocalExplanation:
-        """The same rows, explained by changes from the probability without any term."""
+    def of_rows(self, rows: LocalExplanation, predictions: Array, label: str) -> LocalExplanation:
+        """The same rows, explained by changes from the probability of a label without any term."""
         return replace(
             rows,
             constant=float(self.probability(self.constant)),
@@ -54,4 +54,5 @@ class ChangeInProbability:
             band=(self.of(rows.low), self.of(rows.high)),
             predictions=predictions,
             scale="probability",
+            quantity=f"probability of {label}",
         )

@@ -7,7 +7,7 @@ import struct
 import time
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -138,3 +138,13 @@ def old_folder(path: str | os.PathLike[str]) -> Path:
     if not any(folder.rglob(f"*{SUFFIX}")):
         _warn(f"the folder {str(folder)!r} has no checkpoint yet, so the fit begins at the beginning")
     return folder
+
+
+def refuse_others(folder: Path, places: Collection[Path]) -> None:
+    """Refuse checkpoints where this fit has no place for them: it would begin anew beside them, unsaid."""
+    strange = sorted(path for path in folder.rglob(f"*{SUFFIX}") if path.parent not in places)
+    if strange:
+        raise CheckpointError(
+            f"{strange[0]} is of a fit to other labels, more of them or fewer; resume with the target it was "
+            "begun with, or fit again with checkpoint= and another folder"
+        )

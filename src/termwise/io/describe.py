@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from termwise.__about__ import __version__
-from termwise.errors import ModelFileError
+from termwise.errors import ModelFileError, TermwiseWarning
 from termwise.estimators.additive import AdditiveGPClassifier, AdditiveGPRegressor
 from termwise.estimators.base import AdditiveModel
+from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.oak import OAKClassifier, OAKRegressor
 from termwise.estimators.regressor import AdditiveRegressor
 from termwise.estimators.targets import LIKELIHOODS, NORMAL
@@ -27,6 +28,8 @@ ESTIMATORS: dict[str, type[AdditiveModel]] = {
     for estimator in (OAKRegressor, AdditiveGPRegressor, OAKClassifier, AdditiveGPClassifier)
 }
 
+PASSING = ("progress", "random_state")  # options that may be things of the session they are used in
+
 
 def describe(model: AdditiveModel) -> dict[str, Any]:
     """All of a model but its arrays, as JSON data; floats are kept exactly."""
@@ -37,8 +40,8 @@ def describe(model: AdditiveModel) -> dict[str, Any]:
         "params": _plain_params(model),
         "arrays": {name: list(array.shape) for name, array in arrays_of(model).items()},
     }
-    if hasattr(model, "classes_"):
-        document["classes"] = _labels(model.classes_)
+    if isinstance(model, AdditiveClassifier):
+        document |= {"classes": _labels(model.classes_), "link": model.link_}
     if isinstance(model, AdditiveRegressor):
         document |= {"likelihood": _likelihood(model.likelihood_), "exposed": model.exposed_}
     parts = parts_of(model)
@@ -61,7 +64,8 @@ def parts_of(model: AdditiveModel) -> list[Any]:
 
 def _labels(classes: Array) -> list[Any]:
     labels: list[Any] = classes.tolist()
-    if not all(isinstance(label, (bool, int, float, str)) for label in labels):
+    # Dates are not what they were: in some units they are whole numbers by now.
+    if classes.dtype.kind in "mM" or not all(isinstance(label, (bool, int, float, str)) for label in labels):
         raise ModelFileError(
             f"labels of type {classes.dtype} cannot be saved; fit with labels that are texts or numbers"
         )
@@ -106,9 +110,27 @@ def _plain_params(model: AdditiveModel) -> dict[str, Any]:
     """The arguments of the constructor; those that are not plain data are left out."""
     params = {}
     for name, value in model.get_params(deep=False).items():
-        with suppress(TypeError):
-            params[name] = _plain(value)
+        try:
+            params[name] = _pairs(value) if name == "class_weight" else _plain(value)
+        except TypeError as error:
+            if name not in PASSING:
+                warnings.warn(
+                    f"{name} is {value!r} ({error}), which is left out of the file; the model is the same, "
+                    "but set the option again before the loaded one is fitted anew",
+                    TermwiseWarning,
+                    stacklevel=4,
+                )
     return params
+
+
+def _pairs(class_weight: Any) -> Any:
+    """Weights of labels that are not texts as pairs, as the keys of JSON are texts."""
+    if not isinstance(class_weight, Mapping) or all(isinstance(label, str) for label in class_weight):
+        return _plain(class_weight)
+    pairs: list[list[Any]] = _plain([[label, weight] for label, weight in class_weight.items()])
+    if not all(isinstance(label, (bool, int, float, str)) for label, _ in pairs):
+        raise TypeError("a label is neither a text nor a number")
+    return pairs
 
 
 def _plain(value: Any) -> Any:

@@ -16,7 +16,7 @@ from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder
 from termwise.encode.flow import Flow
 from termwise.encode.scale import Standardise
 from termwise.estimators.base import AdditiveModel
-from termwise.estimators.classifier import AdditiveClassifier
+from termwise.estimators.classifier import LINKS, AdditiveClassifier
 from termwise.estimators.columns import ColumnChoice
 from termwise.estimators.options import KERNELS
 from termwise.estimators.regressor import AdditiveRegressor
@@ -44,22 +44,23 @@ Kind = TypeVar("Kind")
 def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> AdditiveModel:
     """The model that `describe` described."""
     kind = _known(ESTIMATORS, document["estimator"], "estimator")
-    model = kind(**document["params"])
+    params = _params(document["params"])
+    model = kind(**params)
     if isinstance(model, AdditiveRegressor):
         normal = document["format"] == FIRST_FORMAT  # it knew nothing else
         model.likelihood_ = None if normal else _likelihood(document["likelihood"])
         model.exposed_ = bool(document.get("exposed", False))  # files before did not say
     if not isinstance(model, AdditiveClassifier):
         return _fitted(model, document, arrays)
-    model.classes_ = _labels(document["classes"])
+    model.classes_, model.link_ = _labels(document["classes"]), _link(document)
     if len(model.classes_) == 2:
         return _fitted(model, document, arrays)
     if len(document["each"]) != len(model.classes_):
         raise ValueError(f"it has {len(document['each'])} parts for {len(model.classes_)} labels")
     each = []
     for number, part in enumerate(document["each"]):
-        one = kind(**{**document["params"], "class_weight": None})
-        one.classes_ = np.array([False, True])
+        one = kind(**{**params, "class_weight": None})
+        one.classes_, one.link_ = np.array([False, True]), model.link_
         own = {
             name.removeprefix(f"{number}."): a for name, a in arrays.items() if name.startswith(f"{number}.")
         }
@@ -84,6 +85,17 @@ def _fitted(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]
     return model
 
 
+def _params(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the constructor, in which class weights of labels that are no texts are pairs."""
+    pairs = data.get("class_weight")
+    if not isinstance(pairs, list):
+        return dict(data)
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) not in (bool, int, float, str):
+            raise ValueError(f"its class_weight has {str(pair)[:80]}")
+    return {**data, "class_weight": {label: _number(weight) for label, weight in pairs}}
+
+
 def _keep_names(model: Any, encoder: Encoder) -> None:
     model.n_features_in_ = len(encoder.schema)
     if encoder.schema.named:
@@ -96,6 +108,12 @@ def _labels(data: Any) -> Array:
     if type(data[0]) not in (bool, int, float, str) or data != sorted(set(data)):
         raise ValueError(f"its labels are {str(data)[:80]}")
     return np.array(data)
+
+
+def _link(document: Mapping[str, Any]) -> str:
+    name: str = document.get("link", document["params"].get("link"))  # files before had it as an option only
+    _known(LINKS, name, "link")
+    return name
 
 
 def _likelihood(data: Mapping[str, Any]) -> Likelihood | None:
