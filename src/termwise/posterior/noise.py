@@ -24,8 +24,8 @@ BESIDE = np.array(
         for side in (-1.0, 1.0)
     ]
 )
-# Nats that a mixture about zero, or any, must be worth: normal residuals gain less, and so little is not worth
-# its unevenness.
+# Nats that a mixture about zero, or one of all, must be worth: normal residuals gain less, and so little is
+# not worth its unevenness.
 LEAST_GAIN, LEAST_GAIN_BESIDE = 6.0, 18.0
 
 
