@@ -44,10 +44,10 @@ def rows(n: int, seed: int) -> tuple[np.ndarray, np.random.Generator]:
 
 
 def test_a_mixture_of_normals() -> None:
-    noise = Noise((0.1, 2.0), (0.7, 0.3))
+    noise = Noise((0.1, 2.0), (0.7, 0.3), (0.3, -0.7))
     residuals, known = np.array([-1.0, 0.3]), np.array([0.5, 0.0])
     expected = [
-        0.7 * stats.norm.cdf(r, scale=np.sqrt(k + 0.1)) + 0.3 * stats.norm.cdf(r, scale=np.sqrt(k + 2.0))
+        0.7 * stats.norm.cdf(r, 0.3, np.sqrt(k + 0.1)) + 0.3 * stats.norm.cdf(r, -0.7, np.sqrt(k + 2.0))
         for r, k in zip(residuals, known, strict=True)
     ]
     np.testing.assert_allclose(normal_distribution(noise, residuals, known), expected)

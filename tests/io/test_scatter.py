@@ -65,6 +65,8 @@ DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "empty": lambda document: document.update(scatter={"variances": [], "weights": []}),
     "no weights": lambda document: document["scatter"].pop("weights"),
     "a weight too few": lambda document: document["scatter"]["weights"].pop(),
+    "a mean too few": lambda document: document["scatter"]["means"].pop(),
+    "means that are no numbers": lambda document: document["scatter"].update(means=["a"]),
     "a negative variance": lambda document: document["scatter"]["variances"].__setitem__(0, -1.0),
     "an infinite variance": lambda document: document["scatter"]["variances"].__setitem__(0, float("inf")),
     "a text": lambda document: document["scatter"]["variances"].__setitem__(0, "1.0"),

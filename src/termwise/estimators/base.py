@@ -34,6 +34,7 @@ from termwise.explain.cumulative import CumulativeScore, Parts, Scores
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.terms import Term
+from termwise.inference.alone import alone
 from termwise.inference.fit import Fit
 from termwise.inference.inducing import CHOICES
 from termwise.inference.model import Model
@@ -42,7 +43,6 @@ from termwise.inference.progress import monitored
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.additive import Subset
 from termwise.measures.base import Array
-from termwise.posterior.prune import with_terms
 from termwise.posterior.select import most_telling
 from termwise.table import Schema, Table, open_dataset, read_table
 
@@ -255,8 +255,8 @@ class AdditiveModel(BaseEstimator):
 
         The threshold is 0.01, or none if n_terms is given. Of more terms those are taken of which the data
         tell most: a small share may tell much where columns go together. Those that stay take up what they
-        can of the others, as if these had never been there; what they cannot counts as noise. Shares are
-        those of the terms that stay.
+        can of the others, with lengthscales and variances learned anew as if these had never been there; what
+        they cannot counts as noise. Shares are those of the terms that stay.
         """
         if threshold is None:
             threshold = SMALL if n_terms is None else 0.0
@@ -273,7 +273,7 @@ class AdditiveModel(BaseEstimator):
         if n_terms is not None:
             kept = most_telling(self.posterior_, kept, n_terms)
         pruned = copy.copy(self)
-        pruned.posterior_ = with_terms(self.posterior_, kept)
+        pruned.posterior_ = alone(self.posterior_, kept)
         pruned.noise_ = self.noise_.widened(pruned.posterior_.noise - self.posterior_.noise)
         pruned.__dict__.pop("_ranked_cache", None)
         return pruned

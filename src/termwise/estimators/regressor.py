@@ -172,8 +172,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
     def log_predictive_density(self, X: Any, y: Any, *, exposure: Any = None) -> Array:
         """log p(y | x) for each row, in the units of the target; of counts their log probability.
 
-        With thousands of rows the tails of the scatter about the function are learned too, and may be heavier
-        than those of a normal with the standard deviation that `predict` gives.
+        With enough rows the shape of the scatter about the function is learned too: it may have heavier tails
+        than a normal with the standard deviation that `predict` gives, or be skewed, or end.
         """
         encoded = self._encode(X)
         values = self._targets(y, len(encoded), exposure)

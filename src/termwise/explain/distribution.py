@@ -17,9 +17,9 @@ RESOLVED, FINEST = 0.5, 5  # sd of f, in widths of the likelihood, that the coar
 
 
 def normal_distribution(noise: Noise, residuals: Array, known: Array) -> Array:
-    """sum_k weight_k Phi(residual / sqrt(known + variance_k))."""
+    """sum_k weight_k Phi((residual - mean_k) / sqrt(known + variance_k))."""
     sd = np.sqrt(known[:, None] + np.asarray(noise.variances))
-    value: Array = ndtr(residuals[:, None] / sd) @ np.asarray(noise.weights)
+    value: Array = ndtr((residuals[:, None] - np.asarray(noise.means)) / sd) @ np.asarray(noise.weights)
     return value
 
 

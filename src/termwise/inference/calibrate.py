@@ -3,7 +3,7 @@
 The evidence takes the parameters it has found for true. Where few rows tell of many parameters, new rows lie
 farther out than it says. So a fifth of the rows is left out at a time, parameters are learned again from the
 others, and under the errors of the rows left out two things are made most likely: a factor of all variances
-(as Bachoc 2013 does, there with parameters as they are), and the tails of the scatter about the function. A
+(as Bachoc 2013 does, there with parameters as they are), and the shape of the scatter about the function. A
 factor of the kernel and of the noise leaves the mean as it is. Encodings and measures, which see no target,
 stay those of all rows.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from termwise.inference.climb import Effort, Watch, ascend, free_parameters
 from termwise.inference.exact import ExactObjective
 from termwise.measures.base import Array
-from termwise.posterior.noise import LEAST_GAIN, Noise
+from termwise.posterior.noise import Noise
 
 FOLDS = 5
 LEAST_ROWS = 25  # with fewer the errors of rows left out say little
@@ -54,8 +54,8 @@ class LeftOut:
     def _log_posterior(self, scatter: Scatter) -> float:
         likelihood = np.sum(scatter.noise.log_density(self.errors, scatter.factor * self.known))
         # A mixture must be worth as much beside a normal of another factor as beside one of its own.
-        tails = LEAST_GAIN if len(scatter.noise.weights) > 1 else 0.0
-        return float(likelihood) - 0.5 * (np.log(scatter.factor) / WIDTH) ** 2 - tails
+        factor = 0.5 * (np.log(scatter.factor) / WIDTH) ** 2
+        return float(likelihood) - factor - scatter.noise.least_gain
 
 
 def together(parts: Sequence[LeftOut]) -> LeftOut:

@@ -233,11 +233,13 @@ def _terms(data: Any, n_columns: int, max_order: int) -> tuple[Subset, ...] | No
 
 def _scatter(data: Mapping[str, Any]) -> Noise:
     variances, weights = _numbers(data["variances"]), _numbers(data["weights"])
-    if not weights or len(variances) != len(weights) or min(variances) < 0.0 or min(weights) <= 0.0:
+    means = _numbers(data.get("means", [0.0] * len(weights)))  # files from before scatter could be skewed
+    alike = len(variances) == len(weights) == len(means)
+    if not weights or not alike or min(variances) < 0.0 or min(weights) <= 0.0:
         raise ValueError(f"the scatter of observations is {str(data)[:80]}")
     if abs(sum(weights) - 1.0) > 1e-9:
         raise ValueError(f"the weights of the scatter add up to {sum(weights)}")
-    return Noise(variances, weights)
+    return Noise(variances, weights, means)
 
 
 def _fit_result(data: Mapping[str, Any]) -> FitResult:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from termwise.kernels.additive import Subset
+from termwise.kernels.additive import AdditiveKernel, Subset
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 from termwise.posterior.removal import Removal, most_likely
@@ -17,29 +18,76 @@ ROUNDING = 1e-12
 COMPARED = 1000  # rows on which what is missed is measured
 
 
-def with_terms(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
-    """The posterior of the constant and these terms, as if there had never been others.
+@dataclass(frozen=True, eq=False)
+class Told:
+    """A posterior and the same with some of its terms, not told yet what the others knew."""
+
+    posterior: Posterior
+    kept: Posterior
+    whole: Array  # prior of all terms between the centres
+
+    @classmethod
+    def of(cls, posterior: Posterior, terms: Sequence[Subset]) -> Told:
+        """The constant and these terms."""
+        Z = posterior.centres
+        return cls(posterior, replace(posterior, terms=((), *terms)), posterior.prior(Z, Z))
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the others have no variance."""
+        lost = np.max(np.abs(self.whole - self.prior), initial=0.0)
+        return bool(lost <= ROUNDING * np.max(np.abs(self.whole), initial=0.0))
+
+    @cached_property
+    def prior(self) -> Array:
+        """The prior of the kept terms between the centres."""
+        return self.kept.prior(self.kept.centres, self.kept.centres)
+
+    @property
+    def scale(self) -> float:
+        """The mean prior variance, as a unit of noise."""
+        return float(np.mean(np.diag(self.whole)))
+
+    @cached_property
+    def _noise(self) -> Removal:
+        return Removal.of(np.eye(len(self.whole)), self.posterior.alpha, self.posterior.root)
+
+    def removal(self, K: Array, noise: float) -> Removal:
+        """What changes if the kernel between the centres becomes K, with more noise."""
+        gone = Removal.of(self.whole - K, self.posterior.alpha, self.posterior.root)
+        return gone + self._noise.times(-noise)
+
+    def most_likely(self) -> float:
+        """The noise that makes up for what the kept terms cannot take up."""
+        return most_likely(self.removal(self.prior, 0.0), self._noise, self.scale)
+
+    def solution(self, upper: Array, moved: Array) -> tuple[Array, Array]:
+        """alpha and the root of B after the change whose factor is `upper`, and U'^-1 v `moved`."""
+        root: Array = solve_triangular(upper, self.posterior.root.T, trans="T", check_finite=False).T
+        return self.posterior.alpha + root @ moved, root
+
+
+def with_kernel(told: Told, kernel: AdditiveKernel) -> Posterior:
+    """The posterior of the kept terms under a kernel, as if there had never been others.
 
     The noise that makes up for the others is where the evidence of the centres is highest. A prediction has
     it on top; if rows are kept beside the centres, what these miss.
     """
-    Z, kept = posterior.centres, replace(posterior, terms=((), *terms))
-    whole = posterior.prior(Z, Z)
-    D = whole - kept.prior(Z, Z)
-    if np.max(np.abs(D), initial=0.0) <= ROUNDING * np.max(np.abs(whole), initial=0.0):
-        return kept  # these are all
-    alpha, root = posterior.alpha, posterior.root
-    removal = Removal.of(D, alpha, root)
-    noise = Removal.of(np.eye(len(Z)), alpha, root)
-    variance = most_likely(removal, noise, float(np.mean(np.diag(whole))))
-    removal += noise.times(-variance)
+    told = replace(told, kept=replace(told.kept, kernel=kernel))
+    variance = told.most_likely()
+    removal = told.removal(told.prior, variance)
     upper = removal.factor()
-    taken: Array = solve_triangular(upper, root.T, trans="T").T
-    alpha = alpha + taken @ solve_triangular(upper, removal.linear, trans="T")
-    pruned = replace(kept, alpha=alpha, root=taken)
+    alpha, root = told.solution(upper, solve_triangular(upper, removal.linear, trans="T"))
+    pruned = replace(told.kept, alpha=alpha, root=root)
     # Centres that were chosen lie farther out than rows do; where rows are known, these say what is missed.
-    missed = variance if posterior.seen is None else _missed(posterior, pruned)
-    return replace(pruned, noise=posterior.noise + missed)
+    missed = variance if told.posterior.seen is None else _missed(told.posterior, pruned)
+    return replace(pruned, noise=told.posterior.noise + missed)
+
+
+def with_terms(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
+    """The posterior of the constant and these terms, with parameters as they are."""
+    told = Told.of(posterior, terms)
+    return told.kept if told.is_all else with_kernel(told, posterior.kernel)
 
 
 def _missed(whole: Posterior, pruned: Posterior) -> float:

@@ -65,7 +65,10 @@ class Removal:
     def gain(self) -> float:
         """What the log evidence gains by it; mostly below zero."""
         upper = self.factor()
-        moved = solve_triangular(upper, self.linear, trans="T", check_finite=False)
+        return self.gain_by(upper, solve_triangular(upper, self.linear, trans="T", check_finite=False))
+
+    def gain_by(self, upper: Array, moved: Array) -> float:
+        """The same if the factor and U'^-1 v are known."""
         return -0.5 * (self.own + float(moved @ moved)) - float(np.sum(np.log(np.diag(upper))))
 
 
