@@ -252,13 +252,28 @@ def test_std_and_density_are_those_of_the_learned_likelihood(of_outliers: OAKReg
     scale, learned = of_outliers.target_scale_.scale, of_outliers.likelihood_
     assert isinstance(learned, Student)
     known = of_outliers.posterior_.variance(of_outliers._encode(X))
-    spread = stats.t(learned.degrees, scale=learned.scale).var()
+    spread = (stats.t.ppf(stats.norm.cdf(1.0), learned.degrees) * learned.scale) ** 2
     np.testing.assert_allclose(std, scale * np.sqrt(known + spread))
     assert of_outliers.noise_.variance == pytest.approx(spread)
     latent = mean[:, None] + scale * np.sqrt(known)[:, None] * np.linspace(-9.0, 9.0, 4001)
     weights = stats.norm.pdf(np.linspace(-9.0, 9.0, 4001)) * 18.0 / 4000.0
     exact = np.log(stats.t.pdf(y[:, None], learned.degrees, latent, scale * learned.scale) @ weights)
     np.testing.assert_allclose(of_outliers.log_predictive_density(X, y), exact, atol=1e-6)
+
+
+@pytest.mark.parametrize("far", [30.0, 3000.0])
+def test_std_and_explained_speak_of_the_rows_without_gross_outliers(far: float) -> None:
+    X = rows(300)
+    y = f(X) + NORMAL_SD * np.random.default_rng(3).standard_normal(300)
+    clean = y.copy()
+    y[::20] += far * np.random.default_rng(4).choice([-1.0, 1.0], 15)
+    model = student().fit(X, y)
+    new = rows(500, seed=5)
+    mean, std = model.predict(new, return_std=True)
+    scatter = rmse(mean, f(new) + NORMAL_SD * np.random.default_rng(6).standard_normal(500))
+    assert 0.8 < np.median(std) / scatter < 1.5
+    truth = 1.0 - NORMAL_SD**2 / np.var(clean)
+    assert model.explained_ == pytest.approx(truth, abs=0.05)
 
 
 def test_terms_of_numbers_with_outliers_add_up(of_outliers: OAKRegressor) -> None:

@@ -1,6 +1,7 @@
 """The report as a file: whole or not at all, its words, and what it refuses."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from termwise import OAKClassifier, OAKRegressor
+from termwise.cli.summary import summary as of_model
+from termwise.cli.summary import summary_text
 from termwise.encode.encoder import NumberEncoder, plain_flow
 from termwise.errors import OptionError
 from termwise.explain.explanation import Explanation
@@ -18,6 +21,7 @@ from termwise.report.running import _slider
 from termwise.report.svg import ticks
 from termwise.report.words import number, summary
 
+QUICK = {"max_order": 1, "n_restarts": 1}
 RNG = np.random.default_rng(0)
 TABLE = {
     "age": RNG.normal(50.0, 9.0, 80),
@@ -62,12 +66,44 @@ def test_ticks_are_round_and_inside() -> None:
 
 
 def test_the_summary_says_what_matters_most(model: OAKRegressor) -> None:
-    first, second = summary(model.explain(), "price")
-    assert first.startswith("The model explains 99 % of the variation of price; 2 terms have 100 % of that")
+    first, second = summary(model.explain(), "the variance of price")
+    assert first.startswith("The model explains 99 % of the variance of price; 2 terms have 100 % of that")
     assert f"{model.terms_[0].name} matters most" in first
     assert "features acting together" in second
-    nothing = summary(model.prune(1.0).explain(), "price")
-    assert nothing == ["No feature tells anything about price: every row has the same prediction."]
+    nothing = summary(model.prune(1.0).explain(), "the variance of price")
+    assert nothing == [
+        "The model explains nothing of the variance of price: every row has the same prediction."
+    ]
+
+
+WHOLE = np.round(2.0 * (Y - Y.min()))
+OF_WHAT = {
+    "the variance of the target": lambda: OAKRegressor(**QUICK).fit(TABLE, Y),
+    "the variance of the target, outliers aside": lambda: OAKRegressor(**QUICK, likelihood="student").fit(
+        TABLE, Y
+    ),
+    "the variance of the logarithm of the counts": lambda: OAKRegressor(**QUICK, likelihood="poisson").fit(
+        TABLE, WHOLE
+    ),
+    "the variance of the logarithm of the counts per exposure": lambda: OAKRegressor(
+        **QUICK, likelihood="poisson"
+    ).fit(TABLE, WHOLE, exposure=TABLE["age"]),
+    "what decides between late and early": lambda: OAKClassifier(**QUICK).fit(
+        TABLE, np.where(np.median(Y) < Y, "late", "early")
+    ),
+    "what decides between 1 and the other labels": lambda: OAKClassifier(**QUICK).fit(
+        TABLE, np.digitize(Y, np.quantile(Y, [0.3, 0.6]))
+    ),
+}
+
+
+@pytest.mark.parametrize("explains", OF_WHAT)
+def test_page_and_command_line_say_alike_what_is_explained(explains: str) -> None:
+    fitted = OF_WHAT[explains]()
+    page = re.sub("<[^>]*>", "", Report.from_estimator(fitted).html())
+    assert re.search(rf"The model explains \S+ % of {explains}; \d+ term", page)
+    text = summary_text(of_model(fitted), None)
+    assert re.search(rf"The terms explain \S+ % of {explains}; the rest is", text)
 
 
 def test_the_page_is_one_file_that_fetches_nothing(model: OAKRegressor, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from termwise.estimators.base import AdditiveModel
+    from termwise.explain.explanation import Explanation
 
 BAR = 20  # letters of a share of 100 %
 TOP, SMALL = 20, 0.001  # without --top at most so many terms are shown, and none with a smaller share
@@ -45,13 +46,18 @@ def _target(model: Any) -> dict[str, Any]:
 
 def _learned(model: Any, parts: Sequence[Any]) -> dict[str, Any]:
     """What the terms are, or what they are for each label."""
-    explained = [part.explain(n_terms=0).to_dict() for part in parts]
-    for one in explained:
-        del one["effects"]  # none was asked for
+    explained = [_terms(part.explain(n_terms=0)) for part in parts]
     if len(parts) == 1:
         return explained[0]
     labels = model.classes_.tolist()
     return {"each": [{"label": label, **one} for label, one in zip(labels, explained, strict=True)]}
+
+
+def _terms(found: Explanation) -> dict[str, Any]:
+    assert found.runs is not None, "it is of a whole model"
+    plain = found.to_dict()
+    del plain["effects"]  # none was asked for
+    return {"explained_of": found.runs.explains, **plain}
 
 
 def json_text(found: dict[str, Any], top: int | None) -> str:
@@ -125,16 +131,8 @@ def _shown(name: str) -> str:
 
 
 def _explained(found: dict[str, Any]) -> str:
-    part = _percent(found["explained"])
-    if "labels" not in found:
-        target = "logarithm of the counts" if found["likelihood"] == "poisson" else "target"
-        return f"The terms explain {part} of the variance of the {target}; the rest is noise to the model."
-    from termwise.table import level_text
-
-    label, other = found.get("label", found["labels"][-1]), found["labels"][0]
-    against = "the other labels" if "label" in found else _shown(level_text(other))
-    decided = f"what decides between {_shown(level_text(label))} and {against}"
-    return f"The terms explain {part} of {decided}; the rest is chance to the model."
+    part, rest = _percent(found["explained"]), "chance" if "labels" in found else "noise"
+    return f"The terms explain {part} of {_shown(found['explained_of'])}; the rest is {rest} to the model."
 
 
 def _percent(share: float | None) -> str:

@@ -60,7 +60,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         With `likelihood="poisson"` y are counts: numbers of zero or more. They need not be whole, as a mean
         of counts is not; then the likelihood is no density, but means and terms are as good. `exposure` is
         the time, area or number of cases behind each count, above zero: the rate is per unit of it. `noise_`
-        is then log(1 + 1 / mean count), on the scale of the terms.
+        is then log(1 + 1 / mean count), on the scale of the terms. With `likelihood="student"` it is how
+        observations scatter, outliers aside, so that `explained_` is of the variance without them.
         """
         self._check_options()
         table = read_table(X)
@@ -120,7 +121,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         Both in the units of the target. Columns are matched by name; a missing cell or an unseen level
         leaves out the terms that need it, and adds their variance. Counts are those of this exposure, of one
         if none is given: their mean is that of the rate over what is not known of it, and their standard
-        deviation has both.
+        deviation has both. With `likelihood="student"` the standard deviation is that of the rows without
+        the outliers: of a normal with the same middle 68 %.
         """
         encoded = self._encode(X)
         if isinstance(self.likelihood_, Poisson):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 
+from termwise.estimators.labels import label_text, label_values
 from termwise.explain.runnable import Runnable
+from termwise.likelihoods import Student
 
 if TYPE_CHECKING:
     from termwise.estimators.base import AdditiveModel
@@ -42,8 +44,22 @@ def runnable_of(model: AdditiveModel) -> Runnable:
         terms=ranked.terms if ranked.complete else ranked.terms[:LISTED],
         quantity=quantity,
         target=target,
+        explains=explained_of(model),
         made=made,
     )
+
+
+def explained_of(model: Any) -> str:
+    """Of what `explained_` is a part, in words."""
+    kind, _ = model._kind()
+    if kind in LABELS:
+        one_of_many = hasattr(model, "label_")
+        against = "the other labels" if one_of_many else label_text(label_values(model.classes_)[0])
+        return f"what decides between {model._quantity()[1]} and {against}"
+    if kind == "poisson":
+        return "the variance of the logarithm of the counts" + (" per exposure" if model.exposed_ else "")
+    outliers = isinstance(model.likelihood_, Student)
+    return "the variance of the target" + (", outliers aside" if outliers else "")
 
 
 def changed_options(model: BaseEstimator) -> dict[str, Any]:

@@ -122,11 +122,13 @@ def latent_noise(likelihood: Likelihood, mean: float) -> Noise:
 
     For counts it is log(1 + 1 / mean count), that of the logarithm of a count about the mean: Nakagawa,
     Johnson and Schielzeth (2017). It is what `explained_` compares the terms with, and nothing else uses it.
+    With outliers it is the variance of a normal with the same middle: that of Student's t itself would speak
+    of the outliers alone, and of them only by where the degrees of freedom are bounded.
     """
     if isinstance(likelihood, Poisson):
         return Noise.normal(float(np.log1p(1.0 / mean)))
-    _, variance = likelihood.moments(np.zeros(1), np.zeros(1))
-    return Noise.normal(float(variance[0]))
+    assert isinstance(likelihood, Student), "labels have the noise of their link"
+    return Noise.normal(likelihood.middle_variance)
 
 
 def refuse_exposure(name: str, exposure: Any) -> None:

@@ -18,7 +18,8 @@ class Runnable:
 
     `kind` is how a latent value becomes a prediction: "normal" (a number, with noise of this variance),
     "poisson" (the logarithm of a rate), "logit" or "probit" (of the label). `terms` are listed by share;
-    what they add is `quantity` (such as "effect on") `target`. `made` says how the model came to be.
+    what they add is `quantity` (such as "effect on") `target`, and together they explain a part of `explains`
+    (such as "the variance of the target"). `made` says how the model came to be.
     """
 
     posterior: Posterior
@@ -30,4 +31,5 @@ class Runnable:
     terms: tuple[Term, ...]
     quantity: str
     target: str
+    explains: str
     made: Mapping[str, Any]

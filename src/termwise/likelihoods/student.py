@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import digamma, gammaln, logsumexp
+from scipy.special import digamma, gammaln, logsumexp, ndtr, stdtrit
 
 from termwise.likelihoods.base import Expected, Likelihood
 from termwise.measures.base import Array
@@ -109,3 +109,11 @@ class Student(Likelihood):
     def moments(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean and variance of a new observation where f is normal."""
         return mean, variance + self.scale**2 * self.degrees / (self.degrees - 2.0)
+
+    @property
+    def middle_variance(self) -> float:
+        """The variance of the normal whose central 68 % are as wide: the scatter, outliers aside.
+
+        With degrees of freedom near two the variance itself is nearly all of the tails.
+        """
+        return float((self.scale * stdtrit(self.degrees, ndtr(1.0))) ** 2)

@@ -152,8 +152,7 @@ def _each(explanations: Sequence[Explanation], models: Sequence[Runnable], secti
 def _in_words(explanations: Sequence[Explanation], models: Sequence[Runnable]) -> Markup:
     parts = []
     for explanation, model in zip(explanations, models, strict=True):
-        target = f"the {model.target}" if model.label is None else f"what decides for {model.label}"
-        first, *more = summary(explanation, target)
+        first, *more = summary(explanation, model.explains)
         name = None if len(models) == 1 else element("h3", model.label)
         parts.append(joined(name, element("p", first, class_="lead"), [element("p", text) for text in more]))
     return joined(parts)

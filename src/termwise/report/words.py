@@ -30,18 +30,18 @@ def number(value: float) -> str:
     return text.replace("-", "−")
 
 
-def summary(explanation: Explanation, target: str) -> list[str]:
-    """How much the terms tell, which matter most, and whether they act together."""
+def summary(explanation: Explanation, explains: str) -> list[str]:
+    """How much the terms explain of that, which matter most, and whether they act together."""
     table = explanation.sobol
     if not len(table):
-        return [f"No feature tells anything about {target}: every row has the same prediction."]
+        return [f"The model explains nothing of {explains}: every row has the same prediction."]
     shares = np.cumsum(table["share"])
     count = int(np.searchsorted(shares, min(MOST, float(shares[-1])) - 1e-9)) + 1
     first = table[0]
     have = "1 term has" if count == 1 else f"{count} terms have"
     where = _where(explanation)
     words = [
-        f"The model explains {percent(explanation.explained)} % of the variation of {target}{where}; {have} "
+        f"The model explains {percent(explanation.explained)} % of {explains}{where}; {have} "
         f"{percent(float(shares[count - 1]))} % of that, and {first['term']} matters most "
         f"({percent(float(first['share']))} %)."
     ]
