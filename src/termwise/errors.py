@@ -39,6 +39,10 @@ class TermError(TermwiseError, ValueError):
     """A term that the model does not have."""
 
 
+class SeveralTermsError(TermError, AttributeError):
+    """Terms asked of a model that has them for each label: to `hasattr` they are not there."""
+
+
 class OptionError(TermwiseError, ValueError):
     """An argument of a constructor, a function or a command that is not valid."""
 

@@ -172,6 +172,8 @@ def test_a_scale_that_there_is_not(fitted: OAKClassifier) -> None:
 def test_many_labels_have_no_terms_in_common(many: OAKClassifier, name: str) -> None:
     with pytest.raises(TermError, match=r"labels has terms of its own; ask model.estimators_\[k\]"):
         getattr(many, name)
+    assert not hasattr(many, name)
+    assert getattr(many, name, None) is None
     getattr(many.estimators_[1], name)
 
 

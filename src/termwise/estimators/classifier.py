@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from termwise.encode.encoder import Encoder
 from termwise.encode.scale import Standardise
-from termwise.errors import OptionError, TermError
+from termwise.errors import OptionError, SeveralTermsError
 from termwise.estimators.base import LEADING, AdditiveModel
 from termwise.estimators.columns import ColumnChoice
 from termwise.estimators.dataset import Given, label_tasks, learn_dataset
@@ -157,7 +157,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     def _check_has_terms(self) -> None:
         check_is_fitted(self, "classes_")
         if self.classes_.size > 2:
-            raise TermError(
+            raise SeveralTermsError(
                 f"each of the {self.classes_.size} labels has terms of its own; ask model.estimators_[k], "
                 f"the model of classes_[k] against the rest; classes_ has {listed(self.classes_)}"
             )
