@@ -50,6 +50,7 @@ MODELS = {
     "triples": lambda: OAKRegressor(n_restarts=1, max_order=3).fit(X, Y),
     "additive": lambda: AdditiveGPRegressor(n_restarts=1).fit(X, Y),
     "counts": lambda: OAKRegressor(**FAST, likelihood="poisson").fit(X, COUNTS),
+    "rates": lambda: OAKRegressor(**FAST, likelihood="poisson").fit(X, COUNTS, exposure=2.0),
     "outliers": lambda: OAKRegressor(**FAST, likelihood="student").fit(X, Y),
     "logit": lambda: OAKClassifier(**FAST).fit(X, LATE),
     "probit": lambda: OAKClassifier(**FAST, link="probit").fit(X, LATE),
@@ -181,6 +182,39 @@ def test_a_slider_and_a_choice_change_the_prediction(model: Any, show: Any, tmp_
     low, high = re.findall(r"[−\d.,]+\d", page.locator(".answer .quiet").first.inner_text())[:2]
     assert number(low) == pytest.approx(mean[0] - 2 * std[0], rel=1e-3)
     assert number(high) == pytest.approx(mean[0] + 2 * std[0], rel=1e-3)
+
+
+WORDS = {
+    "numbers": (r"[−\d.,]+", "a new row is between"),
+    "outliers": (r"[−\d.,]+", "a new row that is no outlier is between"),
+    "counts": (r"rate per row: [\d.,]+", "the rate is between"),
+    "rates": (r"rate per unit of exposure: [\d.,]+", "the rate is between"),
+    "logit": (r"probability of on time: [\d.]+ %", "the probability is between"),
+}
+
+
+@pytest.mark.parametrize(("model", "words"), WORDS.items(), indirect=["model"])
+def test_the_prediction_and_its_interval_are_said_of_the_same(
+    model: Any, words: tuple[str, str], show: Any, tmp_path: Path
+) -> None:
+    model.explain().report(tmp_path / "page.html")
+    page = show(tmp_path / "page.html").page
+    assert re.fullmatch(words[0], page.locator(".value").inner_text())
+    assert page.locator(".answer .quiet").first.inner_text().startswith(words[1])
+
+
+@pytest.mark.parametrize("model", ["labels"], indirect=True)
+def test_it_is_said_how_probabilities_of_labels_come_about(model: Any, show: Any, tmp_path: Path) -> None:
+    Report.from_estimator(model).write_html(tmp_path / "page.html")
+    page = show(tmp_path / "page.html").page
+    own = np.array([one["value"] for one in page.evaluate("termwise.last")])
+    page.get_by_label("Terms of", exact=True).select_option(label="1")
+    said = page.locator("#own").inner_text()
+    assert "the probability of 1 against the rest is" in said
+    found = [float(text) for text in re.findall(r"([\d.]+) %", said)]
+    np.testing.assert_allclose(found, 100.0 * np.array([own[1], own.sum(), own[1] / own.sum()]), rtol=0.01)
+    label, shown = re.fullmatch(r"(\d): ([\d.]+) %", page.locator(".value").inner_text()).groups()
+    assert float(shown) == pytest.approx(100.0 * own[int(label)] / own.sum(), rel=0.01)
 
 
 @pytest.mark.parametrize("model", ["numbers"], indirect=True)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from termwise.estimators.base import AdditiveModel
 
 LABELS = ("logit", "probit")  # the kinds that predict one of two labels
+AGAINST = " against the rest"  # of one label, of which the model knows that there are more
 LISTED = 2000  # of more terms than can be listed, so many go along
 
 
@@ -45,8 +46,28 @@ def runnable_of(model: AdditiveModel) -> Runnable:
         quantity=quantity,
         target=target,
         explains=explained_of(model),
+        outcome=outcome_of(model),
+        between=_between(model),
         made=made,
     )
+
+
+def outcome_of(model: Any) -> str:
+    """What a latent value becomes, in words; nothing if it is the target itself."""
+    kind, _ = model._kind()
+    if kind in LABELS:
+        return f"probability of {model._quantity()[1]}" + (AGAINST if hasattr(model, "label_") else "")
+    if kind == "poisson":
+        return "rate per unit of exposure" if model.exposed_ else "rate per row"
+    return ""
+
+
+def _between(model: Any) -> str:
+    """What the interval of a prediction is of."""
+    kind, _ = model._kind()
+    if kind in LABELS or kind == "poisson":
+        return "the rate" if kind == "poisson" else "the probability"
+    return "a new row that is no outlier" if isinstance(model.likelihood_, Student) else "a new row"
 
 
 def explained_of(model: Any) -> str:

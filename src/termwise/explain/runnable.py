@@ -19,7 +19,9 @@ class Runnable:
     `kind` is how a latent value becomes a prediction: "normal" (a number, with noise of this variance),
     "poisson" (the logarithm of a rate), "logit" or "probit" (of the label). `terms` are listed by share;
     what they add is `quantity` (such as "effect on") `target`, and together they explain a part of `explains`
-    (such as "the variance of the target"). `made` says how the model came to be.
+    (such as "the variance of the target"). `outcome` names what is predicted, if it is not the target itself
+    but a rate or a probability; `between` what lies between the ends of its interval. `made` says how the
+    model came to be.
     """
 
     posterior: Posterior
@@ -32,4 +34,6 @@ class Runnable:
     quantity: str
     target: str
     explains: str
+    outcome: str
+    between: str
     made: Mapping[str, Any]

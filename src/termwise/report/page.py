@@ -33,11 +33,16 @@ SMALL, MOST_DRAWN = 0.001, 48  # terms with a smaller share are listed but not d
 MOST_LISTED = 40
 MOST_ROWS, MOST_OF_A_ROW = 10, 8
 NUMBERS_OF_A_CURVE = 11
+AVERAGED = (
+    "The probability itself is averaged over what is not known of them, and so nearer to one half than by "
+    "their sum."
+)
 SCALES = {
     "normal": "Terms add up to the prediction, in the units of the target.",
-    "poisson": "Terms add up to the logarithm of the rate.",
-    "logit": "Terms add up to the logarithm of the odds.",
-    "probit": "Terms add up to the probit of the probability.",
+    "poisson": "Terms add up to the logarithm of the rate. The rate itself is averaged over what is not "
+    "known of them, and so somewhat higher than by their sum.",
+    "logit": f"Terms add up to the logarithm of the odds. {AVERAGED}",
+    "probit": f"Terms add up to the probit of the probability. {AVERAGED}",
 }
 
 ROW_SCALES = {

@@ -68,6 +68,8 @@ def _model(model: Runnable, numbers: Numbers) -> dict[str, Any]:
     return {
         "label": model.label,
         "kind": model.kind,
+        "outcome": model.outcome,
+        "between": model.between,
         "scale": asdict(model.scale),
         "noise": model.noise,
         "columns": columns,

@@ -100,29 +100,38 @@
   );
   const which = make("select", { id: "label" });
   models.forEach((model, k) => which.append(make("option", { value: k }, model.model.label ?? "")));
+  const own = make("p", { class: "quiet", id: "own" });
   let chosen = false; // by the reader; until then the most likely label is taken apart
   which.addEventListener("change", () => {
     chosen = true;
     answer();
   });
 
+  // Of more than two labels each has a model of its own, and their probabilities need not add up to one.
+  const total = (found) => found.reduce((sum, one) => sum + one.value, 0);
+
+  function saidOfOne(found, k) {
+    const share = percent(found[k].value / total(found));
+    own.textContent =
+      `Each label has a model of its own. By its own, the ${models[k].model.outcome} is ${percent(found[k].value)}; ` +
+      `divided by the sum of those of all labels, ${percent(total(found))}, it is ${share}.`;
+  }
+
   function said(found) {
-    const kind = data.models[0].kind;
     if (models.length > 1) {
-      const total = found.reduce((sum, one) => sum + one.value, 0);
-      const order = found.map((one, k) => [one.value / total, k]).sort((a, b) => b[0] - a[0]);
+      const order = found.map((one, k) => [one.value / total(found), k]).sort((a, b) => b[0] - a[0]);
       value.textContent = `${models[order[0][1]].model.label}: ${percent(order[0][0])}`;
       const others = order.slice(1, 6).map(([p, k]) => `${models[k].model.label} ${percent(p)}`);
       interval.textContent = `then ${others.join(", ")}`;
       if (!chosen) which.value = String(order[0][1]);
+      saidOfOne(found, Number(which.value));
       return;
     }
     const [one] = found;
+    const { kind, outcome, between } = models[0].model;
     const write = kind === "normal" || kind === "poisson" ? written : percent;
-    const what = kind === "normal" || kind === "poisson" ? "" : `probability of ${models[0].model.label}: `;
-    value.textContent = (kind === "poisson" ? "a count of " : what) + write(one.value);
-    const about = { normal: "a new row is between", poisson: "the rate is between" }[kind] ?? "the probability is between";
-    interval.textContent = `${about} ${write(one.low)} and ${write(one.high)} (two standard deviations to either side)`;
+    value.textContent = (outcome && `${outcome}: `) + write(one.value);
+    interval.textContent = `${between} is between ${write(one.low)} and ${write(one.high)} (two standard deviations to either side)`;
   }
 
   function bar(from, to, low, high, kind, band) {
@@ -212,7 +221,7 @@
     set.append(more);
   }
   const result = make("div", { class: "answer" }, spoken);
-  if (models.length > 1) result.append(make("p", {}, make("label", { for: "label" }, "Terms of "), which));
+  if (models.length > 1) result.append(make("p", {}, make("label", { for: "label" }, "Terms of "), which), own);
   result.append(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "terms of this prediction" }, fall));
   place.replaceChildren(set, result);
   answer();
