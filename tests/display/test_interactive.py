@@ -152,6 +152,9 @@ def test_a_waterfall_has_the_steps():
     np.testing.assert_allclose(named(figure, "bands").error_x.array, steps.half[:2])  # not of the others
     assert list(named(figure, "constant, prediction").x) == [10.0, 8.75]
     assert list(figure.layout.yaxis.ticktext) == ["constant", *steps.labels, "prediction"]
+    said = {"scale": "logarithm", "outcomes": np.array([4.3, 1.0]), "outcome": "rate per row"}
+    figure = WaterfallDisplay(replace(LOCAL, **said)).plotly()
+    assert figure.layout.yaxis.ticktext[-1] == "prediction<br>rate per row: 4.3"
 
 
 def test_names_are_shown_as_they_are():

@@ -86,6 +86,21 @@ def test_a_waterfall_goes_from_the_constant_to_the_prediction():
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
 
 
+def test_a_waterfall_names_the_outcome_and_writes_rounding_as_zero():
+    said = {"outcomes": np.array([0.8123, 0.5]), "outcome": "probability of yes"}
+    local = replace(LOCAL, constant=-2.817e-08, scale="latent", quantity="log odds of yes", **said)
+    local = replace(local, contributions=local.contributions * [1.0, 1.0, 1e-9, 1.0])
+    [ax] = WaterfallDisplay(local).plot().axes_
+    assert labels(ax.yaxis)[-1] == "prediction\nprobability of yes: 81.2 %"
+    assert [text.get_text() for text in ax.texts] == ["0", "-3", "+1", "+0.5", "0", "8.75"]
+    rate = replace(LOCAL, scale="logarithm", outcomes=np.array([4.31234, 1.0]), outcome="rate per row")
+    assert WaterfallDisplay(rate).steps().names[-1] == "prediction\nrate per row: 4.312"
+    small = replace(
+        LOCAL, constant=1e-9, contributions=1e-8 * LOCAL.contributions, predictions=np.ones(2) * 1e-8
+    )
+    assert "0" not in WaterfallDisplay(small).steps().texts  # the unit of a target may be large
+
+
 def test_a_waterfall_of_all_terms_has_no_others():
     steps = WaterfallDisplay(LOCAL, row=-2, n_terms=3).steps()
     assert steps.labels == ("city", "age", "age:city", "dose")  # a single other one is named

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,29 @@ def test_rows_say_on_which_scale_they_are() -> None:
     changes = Report(model.explain(), rows=model.explain(X, scale="probability")).html()
     assert "Numbers are probabilities" in changes
     assert '<td class="number">not known' not in changes
+
+
+def test_rows_are_said_in_the_words_of_the_prediction_too() -> None:
+    X = {name: values[:2] for name, values in TABLE.items()}
+    labels = np.where(np.median(Y) < Y, "late", "early")
+    late = OAKClassifier(**QUICK).fit(TABLE, labels)
+    latent, p = late.explain(X).predictions[0], late.predict_proba(X)[0, 1]
+    said = f"Row 1: {number(latent)} (probability of late: {100.0 * p:.3g} %)"
+    assert said in Report.from_estimator(late, X).html()
+    counts = OAKRegressor(**QUICK, likelihood="poisson")
+    rate = counts.fit(TABLE, WHOLE).predict(X)[0]
+    assert f"(rate per row: {rate:.4g})" in Report.from_estimator(counts, X).html()
+    rate = counts.fit(TABLE, WHOLE, exposure=TABLE["age"]).predict(X)[0]
+    assert f"(rate per unit of exposure: {rate:.4g})" in Report.from_estimator(counts, X).html()
+    one = OAKClassifier(**QUICK).fit(TABLE, np.digitize(Y, np.quantile(Y, [0.3, 0.6]))).estimators_[1]
+    assert "(probability of 1 against the rest: " in Report.from_estimator(one, X).html()
+
+
+def test_rounding_in_a_row_is_written_as_zero(model: OAKRegressor) -> None:
+    rows = model.explain({name: values[:2] for name, values in TABLE.items()})
+    tiny = replace(rows, contributions=rows.contributions * np.array([1.0, 1.0, 0.0]) + [0.0, 0.0, 3e-8])
+    text = Report(model.explain(), rows=tiny).html()
+    assert "3e−8" not in text
 
 
 @pytest.mark.parametrize(

@@ -94,10 +94,10 @@ def waterfall_figure(steps: Any, label: str, style: Style) -> Any:
     # numbers and not names along the axis: two terms may look the same
     places = list(range(1, len(steps.labels) + 1))
     spread = ["" if np.isnan(h) else f" ± {h:.2g}" for h in steps.half]
-    names = [plain(name) for name in ("constant", *steps.labels, "prediction")]
+    names, numbers = [plain(name) for name in steps.names], steps.texts
     texts = [
-        f"{name}<br>{value:+.4g}{band}"
-        for name, value, band in zip(names[1:-1], steps.added, spread, strict=True)
+        f"{name}<br>{value}{band}"
+        for name, value, band in zip(names[1:-1], numbers[1:-1], spread, strict=True)
     ]
     bars = go.Bar(
         x=steps.added, y=places, base=steps.starts, orientation="h", hovertext=texts, hoverinfo="text",
@@ -112,7 +112,7 @@ def waterfall_figure(steps: Any, label: str, style: Style) -> Any:
     ends_of_all = go.Scatter(
         x=stops, y=[0, len(steps.labels) + 1], mode="markers", hoverinfo="text", name="constant, prediction",
         marker={"symbol": "diamond", "size": 10, "color": "#333333"},
-        text=[f"{name} {value:.4g}" for name, value in zip((names[0], names[-1]), stops, strict=True)],
+        text=[f"{names[0]} {numbers[0]}", f"{names[-1]}<br>{numbers[-1]}"],
     )  # fmt: skip
     figure = _figure(
         [bars, bands, ends_of_all], style, width=2.0 * style.panel_width, height=1.5 + 0.36 * len(names)

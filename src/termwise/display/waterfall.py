@@ -19,17 +19,39 @@ from termwise.measures.base import Array
 from termwise.table import Table, read_table
 
 BAR_HEIGHT = 0.36  # inches
+TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """From `constant` to `prediction`: what each step adds, with the half of its band (NaN if not known)."""
+    """From `constant` to `prediction`: what each step adds, with the half of its band (NaN if not known).
+
+    `outcome` says what the prediction is in the units of the target, if these are others; numbers smaller
+    than `negligible` are written as zero.
+    """
 
     labels: tuple[str, ...]
     added: Array
     half: Array
     constant: float
     prediction: float
+    outcome: str = ""
+    negligible: float = 0.0
+
+    @property
+    def names(self) -> list[str]:
+        """What stands beside the bars, from the constant to the prediction."""
+        return ["constant", *self.labels, f"prediction\n{self.outcome}" if self.outcome else "prediction"]
+
+    @property
+    def texts(self) -> list[str]:
+        """The numbers that stand at the ends of the bars."""
+        added = [f"{value:+.3g}" if self._counts(value) else "0" for value in self.added]
+        ends = [f"{v:.4g}" if self._counts(v) else "0" for v in (self.constant, self.prediction)]
+        return [ends[0], *added, ends[1]]
+
+    def _counts(self, value: float) -> bool:
+        return abs(value) >= max(self.negligible, TINY)
 
     @property
     def starts(self) -> Array:
@@ -42,8 +64,8 @@ class WaterfallDisplay(Display):
     """What the leading terms add to the constant for one row, and the others together.
 
     Whiskers are two standard deviations of a term to either side of where its bar ends. Terms add up on the
-    latent scale of a classifier and on the logarithm of a rate, so these are what is drawn. `plot` writes
-    `figure_` and `axes_`.
+    latent scale of a classifier and on the logarithm of a rate, so these are what is drawn; the probability
+    or the rate that they come to stands beside the prediction. `plot` writes `figure_` and `axes_`.
     """
 
     def __init__(
@@ -104,8 +126,15 @@ class WaterfallDisplay(Display):
             values.append(float(np.sum(added[rest])))
             # terms are not independent of each other, so the band of a sum is not known from theirs
             halves.append(BAND * float(std[rest[0]]) if rest.size == 1 else np.nan)
-        prediction = float(local.predictions[row])
-        return Steps(tuple(labels), np.array(values), np.array(halves), local.constant, prediction)
+        return Steps(
+            tuple(labels),
+            np.array(values),
+            np.array(halves),
+            local.constant,
+            float(local.predictions[row]),
+            local.outcome_text(row),
+            local.negligible,
+        )
 
     def _named(self, term: str) -> str:
         return f"{term} = {self.values[term]}" if term in self.values else term
@@ -143,12 +172,11 @@ def _draw(ax: Any, steps: Steps, look: Style) -> None:
     ax.vlines(stops, np.arange(len(stops)), 1.0 + np.arange(len(stops)), color="0.6", linewidth=0.8)
     ax.plot([steps.constant, steps.prediction], [0.0, last], "D", color="0.2", markersize=6)
     right = np.maximum(np.maximum(starts, ends), np.where(known, ends + steps.half, -np.inf))
-    texts = [f"{steps.constant:.4g}", *(f"{value:+.3g}" for value in steps.added), f"{steps.prediction:.4g}"]
     for place, x, text in zip(
-        [0.0, *places, last], [steps.constant, *right, steps.prediction], texts, strict=True
+        [0.0, *places, last], [steps.constant, *right, steps.prediction], steps.texts, strict=True
     ):
         ax.annotate(text, (x, place), (7, 0), textcoords="offset points", va="center", fontsize="small")
-    ax.set_yticks([0.0, *places, last], labels=["constant", *steps.labels, "prediction"])
+    ax.set_yticks([0.0, *places, last], labels=steps.names)
     ax.invert_yaxis()
     ax.use_sticky_edges = False  # the first bar begins at the constant, which needs room on its left
     ax.margins(x=0.12)

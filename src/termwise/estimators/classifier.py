@@ -32,6 +32,7 @@ from termwise.estimators.labels import (
     weights_of,
 )
 from termwise.estimators.options import one_of
+from termwise.estimators.runs import outcome_of
 from termwise.estimators.targets import Target
 from termwise.explain.checks import Checks, checks_of_labels
 from termwise.explain.cumulative import CumulativeScore
@@ -299,7 +300,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         if X is not None:
             rows, label = super().explain(X, terms=terms), self._quantity()[1]
             if scale == "latent":
-                return replace(rows, scale="latent", quantity=f"{LATENT_NAMES[self.link_]} of {label}")
+                named = {"quantity": f"{LATENT_NAMES[self.link_]} of {label}", "outcome": outcome_of(self)}
+                return replace(rows, scale="latent", outcomes=self.predict_proba(X)[:, 1], **named)
             return self._change().of_rows(rows, self.predict_proba(X)[:, 1], label)
         whole = super().explain(n_terms=n_terms, terms=terms)
         if scale == "latent":

@@ -16,6 +16,7 @@ from termwise.estimators.base import AdditiveModel
 from termwise.estimators.dataset import Given, learn_dataset
 from termwise.estimators.known import Wanted
 from termwise.estimators.options import finite_target, one_of
+from termwise.estimators.runs import outcome_of
 from termwise.estimators.targets import (
     LIKELIHOODS,
     NORMAL,
@@ -250,9 +251,10 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
 
     def _explain_rows(self, X: Any) -> LocalExplanation:
         rows = super()._explain_rows(X)
-        if isinstance(self.likelihood_, Poisson):
-            return replace(rows, scale="logarithm", quantity="logarithm of the rate")
-        return rows
+        if not isinstance(self.likelihood_, Poisson):
+            return rows
+        rows = replace(rows, scale="logarithm", quantity="logarithm of the rate")
+        return replace(rows, outcomes=self.predict(X), outcome=outcome_of(self))
 
     def _kind(self) -> tuple[str, float]:
         if isinstance(self.likelihood_, Poisson):

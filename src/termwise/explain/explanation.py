@@ -14,6 +14,8 @@ from termwise.explain.runnable import Runnable
 from termwise.explain.terms import column_names, found_term
 from termwise.measures.base import Array
 
+NEGLIGIBLE = 1e-6  # of the largest number that stands beside it
+
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
@@ -93,6 +95,8 @@ class LocalExplanation:
     With the scale "probability" a contribution is what the term alone does to the probability `constant`:
     these do not add up, and have no `std` but a `band` of its lower and upper ends. `index` names the rows,
     if they were those of a pandas frame; `quantity` says what the numbers are, if not the target itself.
+    Where terms add up to a latent value or a logarithm, `outcomes` is what is predicted for each row, and
+    `outcome` its name, such as "probability of yes".
     """
 
     terms: tuple[str, ...]
@@ -104,6 +108,8 @@ class LocalExplanation:
     scale: str = "target"
     index: Any = None
     quantity: str = ""
+    outcomes: Array | None = None
+    outcome: str = ""
 
     @property
     def low(self) -> Array:
@@ -114,6 +120,21 @@ class LocalExplanation:
     def high(self) -> Array:
         """The upper end of the band of each contribution."""
         return band_end(self.contributions, self.std, self.band, 1)
+
+    def outcome_text(self, row: int) -> str:
+        """What is predicted for a row, if not the sum of its terms: "probability of yes: 81.2 %"."""
+        if self.outcomes is None:
+            return ""
+        value = float(self.outcomes[row])
+        return f"{self.outcome}: " + (f"{100.0 * value:.3g} %" if self.scale == "latent" else f"{value:.4g}")
+
+    @property
+    def negligible(self) -> float:
+        """A size below which a number is zero to a reader, being rounding or next to it."""
+        parts = (self.contributions, self.predictions, np.array([self.constant]))
+        largest = max(float(np.max(np.abs(part), initial=0.0)) for part in parts)
+        # Odds and logarithms have a unit of their own; that of a target is not known.
+        return NEGLIGIBLE * (largest if self.scale == "target" else max(largest, 1.0))
 
     def __repr__(self) -> str:
         """How much there is."""

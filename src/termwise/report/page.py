@@ -297,22 +297,27 @@ def _numbers(found: Effect) -> Markup | None:
 
 
 def _rows(rows: LocalExplanation) -> Markup:
-    parts = []
+    parts, smallest = [], rows.negligible
+
+    def said(value: float) -> str:
+        return number(0.0 if abs(value) < smallest else float(value))
+
     for i in range(min(len(rows.predictions), MOST_ROWS)):
         order = np.argsort(-np.abs(rows.contributions[i]), kind="stable")[:MOST_OF_A_ROW]
         lines = [
             (
                 rows.terms[k],
-                number(float(rows.contributions[i, k])),
-                f"{number(float(rows.low[i, k]))} to {number(float(rows.high[i, k]))}",
+                said(rows.contributions[i, k]),
+                f"{said(rows.low[i, k])} to {said(rows.high[i, k])}",
             )
             for k in order
         ]
-        name = f"Row {i + 1}: {number(float(rows.predictions[i]))}"
+        outcome = rows.outcome_text(i)
+        name = f"Row {i + 1}: {said(rows.predictions[i])}" + (f" ({outcome})" if outcome else "")
         terms = table(name, ("term", "adds", "two standard deviations to either side"), lines)
         parts.append(element("details", element("summary", name), terms, open=i == 0))
     what = ROW_SCALES.get(rows.scale, rows.scale)
-    constant = f"Numbers are {what}. Without any term a row has {number(rows.constant)}; its leading terms:"
+    constant = f"Numbers are {what}. Without any term a row has {said(rows.constant)}; its leading terms:"
     return joined(element("p", constant, class_="quiet"), parts)
 
 

@@ -179,14 +179,19 @@
       total += rest;
       reach.push(total);
     }
+    // what is rounding beside the rest is written as zero; odds and logarithms have a unit of their own
+    const unit = model.model.kind === "normal" ? 0 : 1;
+    const smallest = 1e-6 * Math.max(unit, ...reach.map(Math.abs));
+    const short = (v) => written(Math.abs(v) < smallest ? 0 : v);
+    const added = (v) => (v < 0 || Math.abs(v) < smallest ? "" : "+") + short(v);
     const margin = 0.05 * (Math.max(...reach) - Math.min(...reach)) || 1;
     const [low, high] = [Math.min(...reach) - margin, Math.max(...reach) + margin];
     body.replaceChildren(
-      line("constant", written(ends[0]), bar(low, ends[0], low, high, "whole")),
+      line("constant", short(ends[0]), bar(low, ends[0], low, high, "whole")),
       ...steps.map(([name, from, to, band]) =>
-        line(name, (to < from ? "" : "+") + written(to - from), bar(from, to, low, high, to < from ? "down" : "up", band)),
+        line(name, added(to - from), bar(from, to, low, high, to < from ? "down" : "up", band)),
       ),
-      line("sum", written(total), bar(low, total, low, high, "whole")),
+      line("sum", short(total), bar(low, total, low, high, "whole")),
     );
     caption.textContent = data.scale_words;
   }
