@@ -11,6 +11,7 @@ from termwise.display.maps import colour_bar
 from termwise.display.panels import draw_panel
 from termwise.display.parts import Panel, effect_label, is_map, panels_of, scales_of
 from termwise.display.style import Style, given_axes, new_figure, share_text, style_from
+from termwise.display.titles import fit_titles
 from termwise.errors import TermError
 from termwise.explain.effects import Effect
 from termwise.explain.explanation import Explanation
@@ -135,6 +136,7 @@ def _draw(panels: Sequence[Panel], axes: Any, look: Style) -> list[Any]:
         for colours, ax, effect in maps:
             colour_bar(colours, ax, [effect], look)
     _label_heights(drawn, panels, look)
+    fit_titles(drawn, own=axes is None)
     return drawn
 
 
