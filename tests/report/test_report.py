@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from termwise import OAKClassifier, OAKRegressor
+from termwise import AdditiveGPRegressor, OAKClassifier, OAKRegressor
 from termwise.cli.summary import summary as of_model
 from termwise.cli.summary import summary_text
 from termwise.encode.encoder import NumberEncoder, plain_flow
@@ -75,6 +75,36 @@ def test_the_summary_says_what_matters_most(model: OAKRegressor) -> None:
     assert nothing == [
         "The model explains nothing of the variance of price: every row has the same prediction."
     ]
+
+
+def test_what_leads_in_nothing_is_not_said() -> None:
+    table = {"age": TABLE["age"], "size": np.random.default_rng(3).normal(size=80)}
+    found = OAKRegressor(**QUICK).fit(table, np.random.default_rng(5).normal(size=80)).explain()
+    assert found.explained < 0.01
+    [said] = summary(found, "the variance of price")
+    assert said.endswith(
+        " % of the variance of price: next to nothing, so that it says little which terms lead."
+    )
+    assert "matters most" not in Report(found).html()
+    assert f", which explain {found.explained:.1%} of the variance of the target; of that " in repr(found)
+
+
+def test_it_is_said_how_many_terms_there_are(model: OAKRegressor) -> None:
+    whole = model.explain()
+    first = whole.sobol["share"][0]
+    said = (
+        f"which explain {whole.explained:.1%} of the variance of the target; of that {model.terms_[0].name}"
+    )
+    assert repr(whole).startswith(f"<Explanation of 3 terms, {said} {first:.1%}, ")
+    nothing = model.prune(1.0).explain()
+    assert repr(nothing) == "<Explanation of 0 terms, which explain nothing of the variance of the target>"
+    X = np.random.default_rng(0).normal(size=(30, 30))
+    many = AdditiveGPRegressor(n_restarts=1).fit(X, X[:, 0]).explain(n_terms=0)
+    listed = f"very many terms ({len(many.sobol)} of low order are listed)"
+    assert repr(many).startswith(f"<Explanation of {listed}, which explain ")
+    report = Report(many)
+    assert repr(report) == f"<Report of {listed}>"
+    assert "those of high order are too many to be listed" in report.html()
 
 
 WHOLE = np.round(2.0 * (Y - Y.min()))

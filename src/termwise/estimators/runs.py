@@ -43,6 +43,7 @@ def runnable_of(model: AdditiveModel) -> Runnable:
         kind=kind,
         label=target if kind in LABELS else None,
         terms=ranked.terms if ranked.complete else ranked.terms[:LISTED],
+        complete=ranked.complete,
         quantity=quantity,
         target=target,
         explains=explained_of(model),

@@ -32,9 +32,21 @@ class Explanation:
     runs: Runnable | None = None  # the model itself, for a page in which it can be tried
 
     def __repr__(self) -> str:
-        """The leading terms in one line."""
+        """How much is explained, and the leading terms, in one line."""
         leading = ", ".join(f"{row['term']} {row['share']:.1%}" for row in self.sobol[:3])
-        return f"<Explanation of {len(self.sobol)} terms: {leading}>"
+        if self.runs is None:
+            return f"<Explanation of {self.counted}: {leading}>"
+        of_that = f"; of that {leading}" if leading else ""
+        part = "nothing" if not len(self.sobol) else f"{self.explained:.1%}"
+        return f"<Explanation of {self.counted}, which explain {part} of {self.runs.explains}{of_that}>"
+
+    @property
+    def counted(self) -> str:
+        """How many terms there are, or how many of them are listed."""
+        count = len(self.sobol)
+        if self.runs is not None and not self.runs.complete:
+            return f"very many terms ({count} of low order are listed)"
+        return "1 term" if count == 1 else f"{count} terms"
 
     def frame(self) -> Any:
         """The ranked terms as a pandas data frame."""

@@ -195,6 +195,8 @@ def _ranked(explanation: Explanation, model: Runnable) -> Markup:
     more = f"{len(ranked) - count} smaller, with {percent(left)} % together"
     if len(rest) < len(ranked) - count:
         more += f" (the first {len(rest)} are listed)"
+    if not model.complete:
+        more += "; those of high order are too many to be listed"
     return joined(
         listed("ranked terms", leading),
         element("details", element("summary", more), listed("smaller terms", rest)) if len(rest) else None,

@@ -126,7 +126,7 @@ class Report:
 
     def __repr__(self) -> str:
         """What it is about."""
-        return f"<Report of {len(self.explanations[0].sobol)} terms>"
+        return f"<Report of {self.explanations[0].counted}>"
 
 
 def first_rows(X: Any, count: int) -> Any:

@@ -8,6 +8,7 @@ from termwise.display.style import percent
 from termwise.explain.effects import Effect
 from termwise.explain.explanation import Explanation
 
+LEAST = 0.01  # explained of the whole; shares of less are shares of nothing
 MOST = 0.95  # of what the model explains is "most of it"
 DIGITS = 4
 
@@ -35,6 +36,9 @@ def summary(explanation: Explanation, explains: str) -> list[str]:
     table = explanation.sobol
     if not len(table):
         return [f"The model explains nothing of {explains}: every row has the same prediction."]
+    if explanation.explained < LEAST:
+        part = f"{percent(explanation.explained)} % of {explains}{_where(explanation)}"
+        return [f"The model explains {part}: next to nothing, so that it says little which terms lead."]
     shares = np.cumsum(table["share"])
     count = int(np.searchsorted(shares, min(MOST, float(shares[-1])) - 1e-9)) + 1
     first = table[0]
