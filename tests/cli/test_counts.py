@@ -99,3 +99,8 @@ def test_parquet_with_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert found.exit_code == 0, found.output
     lines = run("predict", model, path, "--exposure", "years").stdout.splitlines()
     assert len(lines) == ROWS + 1
+
+
+def test_the_help_says_that_checkpoints_mean_minibatches() -> None:
+    shown = " ".join(run("fit", "--help").stdout.split())
+    assert "what a long fit has come to. It goes by minibatches then, however few rows there are." in shown

@@ -58,7 +58,12 @@ if TYPE_CHECKING:
 @click.option(
     "--exposure", metavar="COLUMN", help="The time, area or number of cases behind each count of poisson."
 )
-@click.option("--checkpoint", metavar="FOLDER", help="Write there now and then what a long fit has come to.")
+@click.option(
+    "--checkpoint",
+    metavar="FOLDER",
+    help="Write there now and then what a long fit has come to. It goes by minibatches then, however few "
+    "rows there are.",
+)
 @click.option("--resume", metavar="FOLDER", help="Go on with a fit that was killed, from its checkpoints.")
 @click.option("--report", metavar="FILE", help="Also write the model as a page to read and to try.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all that is random.")

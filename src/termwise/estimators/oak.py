@@ -82,7 +82,8 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         rows cost no more than one and the order of rows changes nothing.
     inference : {"auto", "exact", "sparse", "stochastic"}
         "exact" for up to some thousand rows, "sparse" for millions: all rows are used, seen through some
-        of them. "stochastic" looks at them in minibatches, which pays where the likelihood is not normal.
+        of them. "stochastic" looks at them in minibatches, which pays with very many rows and where the
+        likelihood is not normal; with few it is slow.
         "auto" goes by the number of rows and the likelihood.
     n_inducing : int or None
         Of how many rows the sparse engine makes its picture: more are more exact, and cost their square.
@@ -139,6 +140,8 @@ class OAKClassifier(Orthogonal, AdditiveClassifier):
     class_weight : dict, "balanced" or None
         How much the rows of each label count beside each other: the largest weight counts as one row. Labels
         are balanced by what their rows count. Encodings and measures are those of the rows as they are.
+        Rows that count less tell less, and probabilities are no longer those of the table: of use only if
+        errors of the rare label cost more.
     """
 
     def __init__(

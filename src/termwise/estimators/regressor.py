@@ -97,7 +97,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         `concurrent.futures.Executor`. Without them the cores of this machine do the work. All give the same
         model.
 
-        checkpoint is a folder to which the stochastic engine writes what it has come to, every so often.
+        checkpoint is a folder to which the stochastic engine writes what it has come to, every so often. It
+        means minibatches, however few rows there are: with inference="auto" the engine is "stochastic" then.
         After a fit was killed, the same call with resume= in its place goes on from there.
         """
         self._check_options()
