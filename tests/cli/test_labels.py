@@ -148,7 +148,9 @@ def test_only_the_target_is_read_of_parquet(tmp_path: Path) -> None:
 
 
 def test_fit_says_what_it_took_for_labels(folder: Path, tmp_path: Path) -> None:
-    hint = " (--task regression to treat them as numbers)"
+    hint = " (--task regression to treat them as numbers, --likelihood poisson as counts)"
+    signs = choose_task("auto", [np.array([-1.0, 1.0, 1.0])], "y")[1]
+    assert signs == "classification of 2 labels (--task regression to treat them as numbers)"
     assert (folder / "ill.err").read_text().splitlines()[0] == "classification of 2 labels"
     assert (folder / "grade.err").read_text().splitlines()[0] == f"classification of 3 labels{hint}"
     for name in ("ill", "grade"):

@@ -81,6 +81,7 @@ def test_the_density_is_finite_where_the_probability_is_not() -> None:
 @pytest.mark.parametrize(
     ("y", "message"),
     [
+        (np.array([np.str_("rest")], dtype=object), "the label 'rest' of row 0 was not there in fit"),
         (["maybe"], "'maybe' of row 0 was not there in fit, which had 'no', 'yes'; leave"),
         ([1], "label 1 of row 0 was not there"),
         ([None], "row 0 is missing"),

@@ -242,11 +242,11 @@ def test_targets_that_are_numbers_however_they_are_written(
     [
         (
             [1.0, 2.0, 3.0, None],
-            r"0\.parquet', row group 1: the target 'y' is missing in row 1 \(counting from 0; 1",
+            r"0\.parquet', row group 1: the target 'y' is missing in row 1 \(counting from 0; 1 such row h",
         ),
         (
             [1.0, 2.0, np.nan, None],
-            r"row group 1: the target 'y' is missing in row 0 \(counting from 0; 2 such",
+            r"row group 1: the target 'y' is missing in row 0 \(counting from 0; 2 such rows here\)",
         ),
         (
             [1.0, 2.0, 3.0, -np.inf],

@@ -62,7 +62,7 @@ def choose_task(asked: str, pieces: Iterable[Values], name: str) -> tuple[str, s
         )
     if asked == CLASSIFICATION or len(target.values) < 2:  # which the estimator refuses
         return CLASSIFICATION, ""
-    other = f" (--task {REGRESSION} to treat them as numbers)" if target.numbers else ""
+    other = f" (--task {REGRESSION} to treat them as numbers{_or_counts(target)})" if target.numbers else ""
     return CLASSIFICATION, f"{CLASSIFICATION} of {len(target.values)} labels{other}"
 
 
@@ -144,6 +144,11 @@ def _read_as_numbers(values: set[Any]) -> bool:
     from termwise.table.cells import number_of
 
     return bool(values) and all(isinstance(v, str) and number_of(v) is not None for v in values)
+
+
+def _or_counts(target: Target) -> str:
+    counts = all(float(value) >= 0.0 for value in target.values)
+    return ", --likelihood poisson as counts" if counts else ""
 
 
 def _too_many(target: Target, name: str, most: int) -> str:

@@ -48,7 +48,7 @@ def classes_of(y: Any, n_rows: int) -> tuple[Array, Array]:
         )
     if classes.size < 2:
         raise TargetError(
-            f"all rows have the label {classes.tolist()[0]!r}: one class, expected at least two; check "
+            f"all rows have the label {_said(classes.tolist()[0])}: one class, expected at least two; check "
             "that the right column is the target"
         )
     return classes, codes
@@ -124,7 +124,9 @@ def label_text(label: Any) -> str:
 
 
 def _said(label: Any) -> str:
-    return label_text(label) if isinstance(label, np.datetime64) else repr(label)
+    if isinstance(label, np.datetime64):
+        return label_text(label)
+    return repr(label.item() if isinstance(label, np.generic) else label)
 
 
 def listed(classes: Array) -> str:

@@ -345,10 +345,15 @@ def _target_values(chunk: Chunk, name: str, cells: Cells) -> Values:
     if bad.size:
         what = "is missing" if np.isnan(y[bad[0]]) else "is infinite"
         raise TargetError(
-            f"{chunk.name}: the target {name!r} {what} in row {bad[0]} (counting from 0; {bad.size} such "
-            "rows here), expected a finite number in each row; write the files without those rows"
+            f"{chunk.name}: the target {name!r} {what} in row {bad[0]} (counting from 0; "
+            f"{_such_rows(bad.size)} here), expected a finite number in each row; write the files without "
+            "those rows"
         )
     return y
+
+
+def _such_rows(count: int) -> str:
+    return "1 such row" if count == 1 else f"{count} such rows"
 
 
 def _target_labels(chunk: Chunk, name: str, cells: Cells) -> Values:
@@ -368,7 +373,7 @@ def _target_labels(chunk: Chunk, name: str, cells: Cells) -> Values:
     if np.any(missing):
         raise TargetError(
             f"{chunk.name}: the label {name!r} is missing in row {int(np.argmax(missing))} (counting from 0; "
-            f"{int(np.sum(missing))} such rows here); write the files without those rows"
+            f"{_such_rows(int(np.sum(missing)))} here); write the files without those rows"
         )
     return values
 
