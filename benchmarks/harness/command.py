@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from termwise.inference.progress import duration
 
 OUT = Path("bench-results")
 TRAINED = 0.9
+MANY_ROWS = 10_000  # of a set: a slow model has one split of it
 
 
 class OptionError(ValueError):
@@ -122,19 +123,26 @@ def plan(table: Table, options: argparse.Namespace) -> Wanted:
     sizes = dict(_sizes(datasets, options.row_number, notes))
     models = tuple(model for model in models if not _unusable(model, notes))
     cells = order(tuple(sizes), models, splits)
-    for model in models:
-        most, own = most_rows(model), own_splits(model)
-        large = [name for name, rows in sizes.items() if most is not None and TRAINED * rows > most]
-        if large:
-            notes.append(f"{model}: not run on {len(large)} sets of more than {most} rows")
-        if own is not None and own < splits:
-            notes.append(f"{model}: slow, run on the first {own} of {splits} splits")
-        cells = [
-            key
-            for key in cells
-            if key.model != model or (key.dataset not in large and key.split < (own or splits))
-        ]
+    ends = {(model, name): end for model in models for name, end in _ends(model, sizes, splits, notes)}
+    cells = [key for key in cells if key.split < ends[key.model, key.dataset]]
     return Wanted(table, models, tuple(cells), tuple(notes))
+
+
+def _ends(model: str, sizes: Mapping[str, int], splits: int, notes: list[str]) -> Iterator[tuple[str, int]]:
+    """How many splits of each set a model is run on: all, fewer if slow, none of too many rows."""
+    most, own = most_rows(model), own_splits(model)
+    large = {name for name, rows in sizes.items() if most is not None and TRAINED * rows > most}
+    if large:
+        notes.append(f"{model}: not run on {len(large)} sets of more than {most} rows")
+    slow = own is not None and own < splits
+    if slow:
+        notes.append(
+            f"{model}: slow, run on the first {own} of {splits} splits, and on the first of sets of more "
+            f"than {MANY_ROWS} rows"
+        )
+    for name, rows in sizes.items():
+        few = 1 if slow and rows > MANY_ROWS else own
+        yield name, 0 if name in large else min(splits, few or splits)
 
 
 def _asked(table: Table, options: argparse.Namespace) -> tuple[tuple[str, ...], tuple[str, ...], int]:

@@ -174,7 +174,9 @@ class Cells:
         return ["nominal" if isinstance(c, Labels) else "continuous" for c in self.columns.values()]
 
     def rows(self, X: Columns) -> np.ndarray:
-        """A matrix of objects."""
+        """A matrix of numbers; of objects if there are labels, which takes longer to read."""
+        if all(isinstance(column, Number) for column in self.columns.values()):
+            return _matrix([X[name] for name in self.columns], X)
         found = np.empty((_count(X), len(self.columns)), dtype=object)
         for at, (name, column) in enumerate(self.columns.items()):
             if isinstance(column, Number):

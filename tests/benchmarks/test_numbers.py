@@ -76,6 +76,8 @@ def test_cells_stay_as_they_are():
     assert rows[:, 5].tolist() == ["7.0", "3.0", "7.0", "7.0"]
     assert np.isnan(rows[2, 0])
     assert cells.rows(NEW)[:, 4].tolist() == ["Lima", None]
+    numbers = {"a": np.array([1.0, np.nan]), "b": np.array([3, 4])}
+    assert Cells.of(numbers, []).rows(numbers).dtype == float
 
 
 @pytest.mark.parametrize("kind", [Numbers, Factors])
