@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from termwise.errors import NumericalError
@@ -116,7 +115,8 @@ class Evidence:
         K = np.full(self.told.whole.shape, self._before.variances[0])
         for term in self.terms:
             K += variances[len(term)] * _product(z, term)
-        value, G = self._evidence(K, noise)
+        value, alpha, root = self.told.retold(K, noise)
+        G: Array = 0.5 * (np.outer(alpha, alpha) - root @ root.T)  # the gradient for K
         by_order, by_column = dict.fromkeys(self._orders, 0.0), dict.fromkeys(numbers, 0.0 * G)
         for term in self.terms:
             of_term = variances[len(term)] * G
@@ -143,15 +143,6 @@ class Evidence:
         Z, components = self.told.posterior.centres, self._before.components
         left = [d for d in self._columns if d not in self._numbers]
         return {d: components[d].matrix(Z[:, d], Z[:, d]) for d in left}
-
-    def _evidence(self, K: Array, noise: float) -> tuple[float, Array]:
-        """The log evidence beside that of all terms, and its gradient for K: (alpha alpha' - B) / 2."""
-        removal = self.told.removal(K, noise)
-        upper = removal.factor()
-        moved = solve_triangular(upper, removal.linear, trans="T", check_finite=False)
-        alpha, root = self.told.solution(upper, moved)
-        G: Array = 0.5 * (np.outer(alpha, alpha) - root @ root.T)
-        return removal.gain_by(upper, moved), G
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from termwise.kernels.additive import AdditiveKernel, Subset
 from termwise.measures.base import Array
@@ -61,10 +60,9 @@ class Told:
         """The noise that makes up for what the kept terms cannot take up."""
         return most_likely(self.removal(self.prior, 0.0), self._noise, self.scale)
 
-    def solution(self, upper: Array, moved: Array) -> tuple[Array, Array]:
-        """alpha and the root of B after the change whose factor is `upper`, and U'^-1 v `moved`."""
-        root: Array = solve_triangular(upper, self.posterior.root.T, trans="T", check_finite=False).T
-        return self.posterior.alpha + root @ moved, root
+    def retold(self, K: Array, noise: float) -> tuple[float, Array, Array]:
+        """The gain in log evidence, alpha and the root of B if the kernel becomes K, with more noise."""
+        return self.removal(K, noise).applied(self.posterior.alpha, self.posterior.root)
 
 
 def with_kernel(told: Told, kernel: AdditiveKernel) -> Posterior:
@@ -75,9 +73,7 @@ def with_kernel(told: Told, kernel: AdditiveKernel) -> Posterior:
     """
     told = replace(told, kept=replace(told.kept, kernel=kernel))
     variance = told.most_likely()
-    removal = told.removal(told.prior, variance)
-    upper = removal.factor()
-    alpha, root = told.solution(upper, solve_triangular(upper, removal.linear, trans="T"))
+    _, alpha, root = told.retold(told.prior, variance)
     pruned = replace(told.kept, alpha=alpha, root=root)
     # Centres that were chosen lie farther out than rows do; where rows are known, these say what is missed.
     missed = variance if told.posterior.seen is None else _missed(told.posterior, pruned)

@@ -64,11 +64,20 @@ class Removal:
 
     def gain(self) -> float:
         """What the log evidence gains by it; mostly below zero."""
-        upper = self.factor()
-        return self.gain_by(upper, solve_triangular(upper, self.linear, trans="T", check_finite=False))
+        return self._gain(*self._solved())
 
-    def gain_by(self, upper: Array, moved: Array) -> float:
-        """The same if the factor and U'^-1 v are known."""
+    def applied(self, alpha: Array, R: Array) -> tuple[float, Array, Array]:
+        """The gain, and alpha and the root of B after it, these being what they were."""
+        upper, moved = self._solved()
+        root: Array = solve_triangular(upper, R.T, trans="T", check_finite=False).T
+        return self._gain(upper, moved), alpha + root @ moved, root
+
+    def _solved(self) -> tuple[Array, Array]:
+        """The factor U, and U'^-1 v."""
+        upper = self.factor()
+        return upper, solve_triangular(upper, self.linear, trans="T", check_finite=False)
+
+    def _gain(self, upper: Array, moved: Array) -> float:
         return -0.5 * (self.own + float(moved @ moved)) - float(np.sum(np.log(np.diag(upper))))
 
 

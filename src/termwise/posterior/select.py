@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from termwise.kernels.additive import Subset
 from termwise.measures.base import Array
@@ -107,9 +106,7 @@ class Search:
     def _solution(self) -> tuple[Array, Array]:
         """alpha and the root of B of the selection."""
         removal = self.gone + self.noise.times(-self.variance)
-        upper = removal.factor()
-        root: Array = solve_triangular(upper, self.R.T, trans="T", check_finite=False).T
-        return self.posterior.alpha + root @ solve_triangular(upper, removal.linear, trans="T"), root
+        return removal.applied(self.posterior.alpha, self.R)[1:]
 
     def _moved(self, terms: Sequence[Subset]) -> Removal:
         gone = self.gone
