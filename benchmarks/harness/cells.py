@@ -48,6 +48,7 @@ class Cell:
     terms: int | None = None  # that reach 99 % of the score of all
     ten_terms: float | None = None  # the score of ten terms, over that of all
     first_order: float | None = None  # the share of single features
+    orders: str = ""  # per cent of the prior variance that each order has, of a kernel with all of them
     fit_seconds: float | None = None
     predict_seconds: float | None = None
     peak_megabytes: float | None = None
@@ -72,7 +73,7 @@ class Cell:
 
 
 COLUMNS = tuple(field.name for field in fields(Cell))
-TEXTS = ("dataset", "model", "version", "error")
+TEXTS = ("dataset", "model", "orders", "version", "error")
 WHOLE = ("split", "train_rows", "test_rows", "features", "terms", "threads")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from benchmarks.harness.model import INTERVAL, Columns, Predicted
 
 ADDITIVE = {"additive": "additive", "GAM": "gam", "SE": "se"}
 OURS = ("OAK", *ADDITIVE)
+ALL_ORDERS = "additive"  # the model whose kernel has a variance for every order
 TEN = 10
 REACHED = 0.99  # of the score of all terms, by the terms that are counted
 
@@ -49,6 +50,15 @@ class Ours:
         covered = {one.level: one.covered for one in self.estimator.check(X, y).coverage}
         density = self.estimator.log_predictive_density(X, y)
         return {"log_density": float(np.mean(density)), "coverage": covered[INTERVAL]}
+
+    def orders(self) -> str:
+        """Per cent of the prior variance of each order 1, 2, .., of the model that has all orders."""
+        if self.name != ALL_ORDERS:
+            return ""
+        known = self.estimator.posterior_
+        alone = np.eye(len(known.kernel.variances))[1:] * known.kernel.variances
+        each = [replace(known.kernel, variances=tuple(one)).diagonal(known.rows).mean() for one in alone]
+        return " ".join(f"{share:.2f}" for share in 100.0 * np.array(each) / sum(each))
 
 
 @dataclass(frozen=True)

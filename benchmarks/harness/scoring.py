@@ -92,7 +92,7 @@ def _of_ours(model: Model, problem: Problem) -> dict[str, Any]:
     if not isinstance(model, Ours):
         return {}
     rows = problem.X_test, problem.y_test
-    return {**model.own_scores(*rows), **asdict(parsimony(model, *rows))}
+    return {**model.own_scores(*rows), **asdict(parsimony(model, *rows)), "orders": model.orders()}
 
 
 def _reset_peak() -> float | None:

@@ -21,10 +21,12 @@ from benchmarks.harness.compare import (
     paired,
     shared_splits,
 )
+from benchmarks.harness.glance import as_lines, glance
 from benchmarks.harness.grid import grid
 from benchmarks.harness.limits import limits
 from benchmarks.harness.markdown import as_markdown
-from benchmarks.harness.ours import OURS
+from benchmarks.harness.orders import order_lines
+from benchmarks.harness.ours import ALL_ORDERS, OURS
 from benchmarks.harness.tables import Table
 from benchmarks.harness.terminal import as_text
 from benchmarks.published import Printed, published
@@ -56,6 +58,7 @@ def show(measured: Measured, place: Path) -> None:
     cells = sorted(measured.cells, key=lambda cell: table.sets.index(cell.dataset))
     fair = shared_splits(cells)
     parts = [f"# {table.name}: {table.about}", _origin(measured), *(f"- {note}" for note in measured.notes)]
+    parts += [_glance(cells, table.scores[:2])]
     texts = []
     for score in (*table.scores, *(name for name in ALWAYS if name not in table.scores)):
         asked = [cell for cell in cells if score not in OWN or cell.model in OURS]
@@ -66,6 +69,7 @@ def show(measured: Measured, place: Path) -> None:
             laid = grid(found, score, models=models, paper=_paper(table, score), ranked=ranked)
             texts.append(as_text(laid))
             parts.append(f"## {score}\n\n{as_markdown(laid)}")
+    parts += [_orders(cells, table)]
     figures = list(limits(table, cells, row_number=measured.row_number))
     place.mkdir(parents=True, exist_ok=True)
     for score in table.scores[:2]:
@@ -108,6 +112,26 @@ def _about(measured: Measured, figures: Sequence[Figure]) -> dict[str, Any]:
         "notes": list(measured.notes),
         "figures": [figure.plain() for figure in figures],
     }
+
+
+def _glance(cells: Sequence[Cell], scores: Sequence[str]) -> str:
+    """All models in a few lines."""
+    if REFERENCE not in {cell.model for cell in cells}:
+        return ""
+    head = (
+        "## At a glance\n\nAll on the splits that every model of a set has run; won–lost are the sets on "
+        f"which {REFERENCE} is better and worse than that model\n"
+    )
+    return "\n".join([head, *as_lines(glance(cells, scores, REFERENCE), scores, REFERENCE)])
+
+
+def _orders(cells: Sequence[Cell], table: Table) -> str:
+    """How much of the prior variance each order has, beside the paper's."""
+    lines = order_lines(cells, published(table.orders, "order_share")) if table.orders else []
+    head = (
+        f"## Orders of {ALL_ORDERS}\n\nPer cent of the prior variance that each order has, mean over splits\n"
+    )
+    return "\n".join([head, *lines]) if lines else ""
 
 
 def _against(cells: Sequence[Cell], score: str) -> str:
