@@ -19,7 +19,7 @@ from termwise.encode.rows import ArrayChunk
 from termwise.inference.blocks import BLOCK_ROWS
 from termwise.inference.climb import Climb, Effort, ascend
 from termwise.inference.columns import WarpedColumn
-from termwise.inference.model import Layout, Model
+from termwise.inference.model import Model
 from termwise.inference.orders import EachOrder
 from termwise.inference.result import Status
 from termwise.inference.sparse import SparseObjective
@@ -162,8 +162,8 @@ class Yardstick:
     def of(cls, objective: SparseObjective, theta: np.ndarray) -> Yardstick:
         """The yardstick of an objective; what the loops read is laid out beforehand."""
         model, X = objective.model, objective.chunks[0].read().X
-        rows = Layout.of(model, theta, np.ascontiguousarray(X.T), late=False).rows
-        Z = Layout.of(model, theta, np.ascontiguousarray(objective.inducing.T))
+        rows = model.layout(theta, np.ascontiguousarray(X.T), late=False).rows
+        Z = model.layout(theta, np.ascontiguousarray(objective.inducing.T))
         variances, _ = model.orders.variances(model.order_parameters(theta))
         G = np.random.default_rng(1).standard_normal((len(objective.inducing),) * 2)
         return cls(objective, theta, Z.weights(variances), rows, Z.rows, G + G.T)
@@ -177,7 +177,7 @@ class Yardstick:
 
     def laid_out(self, X: np.ndarray) -> fused.Rows:
         """Encoded rows as the loops read them."""
-        return Layout.of(self.objective.model, self.theta, np.ascontiguousarray(X.T), late=False).rows
+        return self.objective.model.layout(self.theta, np.ascontiguousarray(X.T), late=False).rows
 
     def by_blocks(self) -> float:
         """The seconds with blocks that fit the cache, each the work of one core."""

@@ -41,7 +41,7 @@ from termwise.inference.model import Model
 from termwise.inference.orders import Orders
 from termwise.inference.progress import monitored
 from termwise.inference.workers import LocalWorkers
-from termwise.kernels.additive import Subset
+from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 from termwise.posterior.select import most_telling
 from termwise.table import Schema, Table, open_dataset, read_table

@@ -12,6 +12,7 @@ from termwise.errors import TableError
 from termwise.inference.columns import FixedColumn, TrainableColumn, WarpedColumn
 from termwise.inference.fit import Fit
 from termwise.inference.levels import LevelColumn
+from termwise.inference.model import Model
 from termwise.kernels.column import Stationary
 from termwise.measures.base import Array
 from termwise.measures.choose import choose_measure
@@ -44,10 +45,12 @@ class ColumnPlan:
 
 def learned_encoder(encoder: Encoder, found: Fit) -> Encoder:
     """The encoder with what the evidence has taught about each column behind it."""
-    parts = found.model.by_column(found.theta)
+    model = found.model
+    assert isinstance(model, Model), "columns are learned one by one"
+    parts = model.by_column(found.theta)
     columns = [
         column.followed_by(trained.steps(theta)) if isinstance(column, NumberEncoder) else column
-        for column, trained, theta in zip(encoder.columns, found.model.columns, parts, strict=True)
+        for column, trained, theta in zip(encoder.columns, model.columns, parts, strict=True)
     ]
     return replace(encoder, columns=tuple(columns))
 

@@ -48,7 +48,7 @@ class Ranked:
 
 def ranked_terms(posterior: Posterior, names: Sequence[str], rng: np.random.Generator) -> Ranked:
     """Rank the terms of a posterior by their share of the explained variance."""
-    orthogonal = all(component.measure is not None for component in posterior.kernel.components)
+    orthogonal = posterior.kernel.orthogonal
     X = posterior.rows[:: -(-len(posterior.rows) // ROWS)]
     found, intervals = _variances(posterior, X, orthogonal, rng)
     shares = found.variances / max(found.total, TINY)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from termwise.explain.sobol import TermVariances
-from termwise.kernels.additive import Subset
+from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
@@ -43,7 +43,7 @@ def share_intervals(posterior: Posterior, found: TermVariances, rng: np.random.G
     hold the share of the mean.
     """
     intervals = np.full((len(found.terms), 2), np.nan)
-    bases = [_basis(posterior, d) for d in range(len(posterior.kernel.components))]
+    bases = [_basis(posterior, d) for d in range(len(posterior.additive.components))]
     leading, parts = _leading(posterior, found, bases)
     if not leading:
         return intervals
@@ -86,7 +86,7 @@ def _mean_variance(posterior: Posterior, rng: np.random.Generator) -> float:
 
     Terms are orthogonal, so that it is the mean variance of their sum; the constant is no term.
     """
-    measures = [component.measure for component in posterior.kernel.components]
+    measures = [component.measure for component in posterior.additive.components]
     columns = [m.sample(rng, ROWS) for m in measures if m is not None]
     assert len(columns) == len(measures), "shares need orthogonal terms"
     X = np.transpose(columns)
@@ -96,7 +96,7 @@ def _mean_variance(posterior: Posterior, rng: np.random.Generator) -> float:
 
 def _basis(posterior: Posterior, d: int) -> tuple[Array, Array]:
     """Column d's cov(c_m, f_d(Z)) = int z(Z, s) phi_m(s) dp, (centres, m), and prior var(c_m), by Nystrom."""
-    component = posterior.kernel.components[d]
+    component = posterior.additive.components[d]
     points, weights = component.coarse_nodes(BASIS_PANELS)
     root = np.sqrt(weights)
     eigenvalues, vectors = np.linalg.eigh(root[:, None] * component.matrix(points, points) * root)
@@ -126,11 +126,11 @@ def _coefficients(posterior: Posterior, term: Subset, bases: list[tuple[Array, A
     They are the largest products of eigenvalues. Only the largest products of the first columns can be part
     of them, so that no more than these are ever held.
     """
-    variance = posterior.kernel.variances[len(term)]
+    variance = posterior.kernel.term_variance(term)
     cross, prior, total = np.full((posterior.alpha.size, 1), variance), np.array([variance]), variance
     for d in term:
         here, eigenvalues = bases[d]
-        total *= posterior.kernel.components[d].mean_variance
+        total *= posterior.additive.components[d].mean_variance
         products = np.outer(prior, eigenvalues)
         kept = np.argsort(-products, axis=None, kind="stable")[:MOST_OF_A_TERM]
         first, second = np.unravel_index(kept, products.shape)

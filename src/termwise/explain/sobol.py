@@ -11,9 +11,9 @@ from operator import mul
 
 import numpy as np
 
-from termwise.kernels.additive import AdditiveKernel, Subset
 from termwise.kernels.fused.loops import symmetric_polynomials
 from termwise.kernels.fused.shares import add_terms
+from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
@@ -43,7 +43,7 @@ def term_variances(posterior: Posterior, most_terms: int = MOST_TERMS) -> TermVa
     """
     if posterior.terms is not None:
         return _listed_variances(posterior)
-    kernel = posterior.kernel
+    kernel = posterior.additive
     order = listed_order(len(kernel.components), kernel.max_order, most_terms)
     terms = tuple(subsets(len(kernel.components), order))
     totals, by_order = np.zeros(len(terms)), np.zeros(kernel.max_order + 1)
@@ -65,7 +65,7 @@ def term_variances(posterior: Posterior, most_terms: int = MOST_TERMS) -> TermVa
 
 def _listed_variances(posterior: Posterior) -> TermVariances:
     """The same for a posterior that has only some of the terms."""
-    kernel, terms = posterior.kernel, tuple(term for term in posterior.terms or () if term)
+    kernel, terms = posterior.additive, tuple(term for term in posterior.terms or () if term)
     totals = np.zeros(len(terms))
     used = {d for term in terms for d in term}
     moments = {d: kernel.components[d].second_moments(posterior.centres[:, d]) for d in used}
@@ -89,22 +89,19 @@ def sampled_variances(posterior: Posterior, X: Array, most_terms: int = MOST_SAM
 
     They are not the parts of one variance: the total is the sum over terms, or over an order not listed.
     """
-    kernel, n = posterior.kernel, len(posterior.kernel.components)
+    kernel = posterior.kernel
     if posterior.terms is not None:
         listed_terms = tuple(term for term in posterior.terms if term)
         return _of_listed(posterior, listed_terms, np.var(posterior.term_means(listed_terms, X), axis=0))
-    present = [r for r in range(1, kernel.max_order + 1) if kernel.variances[r] > 0.0]
-    counts = np.cumsum([comb(n, r) for r in present])
-    listed = [r for r, count in zip(present, counts, strict=True) if count <= most_terms]
-    terms = tuple(term for r in listed for term in combinations(range(n), r))
+    terms = kernel.listed(most_terms)
     variances = np.var(posterior.term_means(terms, X), axis=0)
     by_order = np.zeros(kernel.max_order + 1)
-    for r in present:
-        only = tuple(v if i == r else 0.0 for i, v in enumerate(kernel.variances))
-        part = replace(posterior, kernel=AdditiveKernel(kernel.components, only))
-        by_order[r] = np.var(part.mean(X))
-    total = float(np.sum(variances) + sum(by_order[r] for r in present if r not in listed))
-    return TermVariances(terms, variances, by_order, total, listed == present)
+    for r in range(1, kernel.max_order + 1):
+        by_order[r] = np.var(replace(posterior, kernel=kernel.of_order(r)).mean(X))
+    listed = {len(term) for term in terms}
+    left = [r for r in range(1, kernel.max_order + 1) if r not in listed and by_order[r] > 0.0]
+    total = float(np.sum(variances) + sum(by_order[r] for r in left))
+    return TermVariances(terms, variances, by_order, total, not left)
 
 
 def subsets(n_columns: int, max_order: int) -> Iterator[Subset]:

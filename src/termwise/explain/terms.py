@@ -10,7 +10,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from termwise.errors import TermError
-from termwise.kernels.additive import Subset
+from termwise.kernels.terms import Subset
 
 SOBOL_DTYPE = [("term", object), ("order", np.int64), ("share", float), ("low", float), ("high", float)]
 

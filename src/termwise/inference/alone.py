@@ -18,10 +18,11 @@ from termwise.errors import NumericalError
 from termwise.inference.climb import WORST
 from termwise.inference.columns import LOG_LENGTHSCALES, NO_TABLE, FixedColumn, State, lengthscale_log_prior
 from termwise.inference.orders import VARIANCES
-from termwise.kernels.additive import AdditiveKernel, Subset, pack_weights
+from termwise.kernels.additive import AdditiveKernel, pack_weights
 from termwise.kernels.column import Stationary
 from termwise.kernels.component import Component
 from termwise.kernels.fused import run
+from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 from termwise.posterior.prune import Told, with_kernel
@@ -61,7 +62,7 @@ class Evidence:
 
     @property
     def _before(self) -> AdditiveKernel:
-        return self.told.posterior.kernel
+        return self.told.posterior.additive
 
     @cached_property
     def _columns(self) -> list[int]:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from termwise.inference.latent import Sites
-from termwise.inference.model import Layout, Model
+from termwise.inference.learnable import Layout, Learnable
 from termwise.inference.sites import Rule, Settled, settle
 from termwise.kernels.fused import run
 from termwise.kernels.fused.loops import symmetric_polynomials, symmetric_polynomials_adjoint
@@ -24,7 +24,7 @@ class SiteObjective:
     Sites begin where they came to rest the last time, so that a small step of theta takes few of theirs.
     """
 
-    model: Model
+    model: Learnable
     X: Array
     observed: Observed
     rule: Rule
@@ -41,10 +41,10 @@ class SiteObjective:
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
         """The objective and its gradient, for late parameters only if wanted; sets `jitter` and `rested`."""
         self.evaluations += 1
-        layout = Layout.of(self.model, theta, self._cells, late=late)
+        layout = self.model.layout(theta, self._cells, late=late)
         variances, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         weights = layout.weights(variances)
-        settled = self._settle(theta, _kernel_matrix(layout, weights, self.threads))
+        settled = self._settle(theta, _kernel_matrix(layout, variances, self.threads))
         C = _by_kernel(settled)
         # `adjoint_below` reads the part below the diagonal, and counts it twice.
         nothing = np.zeros(len(C))
@@ -67,23 +67,23 @@ class SiteObjective:
 
     def posterior(self, theta: Array) -> Posterior:
         """What is known at theta, with all rows as centres; sets `jitter` and `rested`."""
-        layout = Layout.of(self.model, theta, self._cells, late=False)
+        layout = self.model.layout(theta, self._cells, late=False)
         variances, _ = self.model.orders.variances(self.model.order_parameters(theta))
-        K = _kernel_matrix(layout, layout.weights(variances), self.threads)
+        K = _kernel_matrix(layout, variances, self.threads)
         found = self._settle(theta, K).posterior
         X, kernel = self.model.encoded(theta, self.X), self.model.kernel(theta)
         return Posterior(kernel, X, found.alpha, found.half, 0.0)
 
 
-def _kernel_matrix(layout: Layout, weights: run.Weights, threads: int) -> Array:
+def _kernel_matrix(layout: Layout, variances: Array, threads: int) -> Array:
     """The kernel between all rows, with the variance of terms lost in missing cells on the diagonal."""
     n = layout.cells.shape[1]
     K = np.zeros((n, n))
-    run.gram_below(weights, layout.rows, K, threads)
+    run.gram_below(layout.weights(variances), layout.rows, K, threads)
     K += K.T
-    e = np.empty((weights.variances.size, n))
+    e = np.empty((variances.size, n))
     symmetric_polynomials(layout.own_kernel, e)
-    K.reshape(-1)[:: n + 1] = weights.variances @ e
+    K.reshape(-1)[:: n + 1] = variances @ e
     return K
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from termwise.encode.rows import ArrayChunk
 from termwise.inference.bound import Sums
 from termwise.inference.kept import Block, Kept
-from termwise.inference.model import Common, Layout, Model
+from termwise.inference.learnable import Common, Layout, Learnable
 from termwise.inference.summed import Summed
 from termwise.kernels.fused import run
 from termwise.kernels.fused.loops import symmetric_polynomials, symmetric_polynomials_adjoint
@@ -44,7 +44,7 @@ class Chunk(Protocol):
 class Setting:
     """What rows are seen through: the model at one vector, and the inducing rows."""
 
-    model: Model
+    model: Learnable
     theta: Array
     inducing: Array
     kept: Kept | None = None
@@ -56,7 +56,7 @@ class Setting:
     @cached_property
     def layout(self) -> Layout:
         """The inducing rows as the loops read them."""
-        return Layout.of(self.model, self.theta, np.ascontiguousarray(self.inducing.T))
+        return self.model.layout(self.theta, np.ascontiguousarray(self.inducing.T))
 
     @cached_property
     def variances(self) -> Array:
@@ -69,7 +69,7 @@ class Setting:
         return 1.0 if self.model.likelihood is not None else float(np.exp(self.theta[-1]))
 
     @cached_property
-    def weights(self) -> run.Weights:
+    def weights(self) -> run.Kernel:
         """What the loops read besides rows."""
         return self.layout.weights(self.variances)
 
@@ -180,7 +180,7 @@ class Own:
 
 def _layout(block: Block, setting: Setting, *, late: bool) -> Layout:
     cells = np.ascontiguousarray(block.rows.X.T)
-    return Layout.of(setting.model, setting.theta, cells, late=late, like=setting.layout)
+    return setting.model.layout(setting.theta, cells, late=late, like=setting.layout)
 
 
 def layout_for_sums(block: Block, setting: Setting) -> Layout:

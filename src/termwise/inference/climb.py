@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from termwise.errors import NumericalError
-from termwise.inference.model import Model
+from termwise.inference.learnable import Learnable
 from termwise.inference.result import Status
 from termwise.measures.base import Array
 
@@ -28,7 +28,7 @@ Watch = Callable[[int, float], None]
 class Objective(Protocol):
     """A log posterior density of the parameters that can be climbed."""
 
-    model: Model
+    model: Learnable
     evaluations: int
 
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
@@ -62,7 +62,7 @@ class Climb:
 
 
 def first_points(
-    model: Model, count: int, rng: np.random.Generator, lengthscale: float = FIRST_LENGTHSCALE
+    model: Learnable, count: int, rng: np.random.Generator, lengthscale: float = FIRST_LENGTHSCALE
 ) -> list[Array]:
     """One start for each of the first noises, then random lengthscales and noises.
 
@@ -73,7 +73,7 @@ def first_points(
     farther = np.sqrt(model.orders.least_order)
     starts = []
     for i, stream in enumerate(rng.spawn(count)):
-        lengthscales = np.full(len(model.columns), farther * lengthscale)
+        lengthscales = np.full(model.n_columns, farther * lengthscale)
         noise = FIRST_NOISES[i % len(FIRST_NOISES)]
         if i >= len(FIRST_NOISES) or (i > 0 and model.likelihood is not None):
             lengthscales *= np.exp(SPREAD * stream.standard_normal(lengthscales.size))
@@ -82,7 +82,7 @@ def first_points(
     return starts
 
 
-def free_parameters(model: Model) -> NDArray[np.bool_]:
+def free_parameters(model: Learnable) -> NDArray[np.bool_]:
     """Those whose bounds leave them room."""
     low, high = np.transpose(model.bounds())
     free: NDArray[np.bool_] = high > low

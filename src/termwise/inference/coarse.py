@@ -30,7 +30,7 @@ from termwise.inference.climb import (
 from termwise.inference.fit import Fit, dense_objective
 from termwise.inference.inducing import choose_rows
 from termwise.inference.kept import Kept
-from termwise.inference.model import Model
+from termwise.inference.learnable import Learnable
 from termwise.inference.moving import move_rows
 from termwise.inference.progress import Clock, Forecast, Monitor, Progress
 from termwise.inference.result import FitResult, Status
@@ -91,7 +91,7 @@ class Data:
 
 
 def fit_sparse(
-    model: Model,
+    model: Learnable,
     data: Data,
     options: SparseOptions,
     rng: np.random.Generator,
@@ -121,7 +121,7 @@ class Stages:
 
     def __init__(
         self,
-        model: Model,
+        model: Learnable,
         data: Data,
         options: SparseOptions,
         rng: np.random.Generator,
@@ -238,11 +238,11 @@ class Stages:
 
     def _exact_work(self) -> float:
         rows = self._exact_rows
-        return rows**2 * (rows + LOOPS * len(self.model.columns))
+        return rows**2 * (rows + LOOPS * self.model.n_columns)
 
     def _work(self, rows: int) -> float:
         inducing = self._inducing_for(rows)
-        return rows * inducing * (inducing + LOOPS * len(self.model.columns))
+        return rows * inducing * (inducing + LOOPS * self.model.n_columns)
 
     def _ascend(self, objective: Objective, theta: Array, effort: Effort) -> Climb:
         self.forecast.next_stage()

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from termwise.inference.model import Layout, Model
+from termwise.inference.learnable import Learnable
 from termwise.kernels.fused import run
 from termwise.kernels.fused.loops import symmetric_polynomials, symmetric_polynomials_adjoint
 from termwise.linalg.cholesky import factorise
@@ -20,7 +20,7 @@ from termwise.posterior.posterior import Posterior
 class ExactObjective:
     """log p(y | theta) + log p(theta) for a Gaussian likelihood; value and gradient by potrf and potri."""
 
-    model: Model
+    model: Learnable
     X: Array
     y: Array
     threads: int
@@ -39,7 +39,7 @@ class ExactObjective:
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
         """The objective and its gradient, for late parameters only if wanted; sets `jitter`."""
         self.evaluations += 1
-        layout = Layout.of(self.model, theta, self._cells, late=late)
+        layout = self.model.layout(theta, self._cells, late=late)
         variances, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         noise = float(np.exp(theta[-1]))
         weights, z = layout.weights(variances), layout.own_kernel

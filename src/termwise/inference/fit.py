@@ -16,7 +16,7 @@ from termwise.inference.approximate import SiteObjective
 from termwise.inference.calibrate import FOLDS, LEAST_ROWS, LeftOut, Scatter, leave_out, together
 from termwise.inference.climb import WORST, Climb, Effort, Watch, climb, first_points
 from termwise.inference.exact import ExactObjective
-from termwise.inference.model import Model
+from termwise.inference.learnable import Learnable
 from termwise.inference.progress import Clock, Monitor, Progress
 from termwise.inference.result import FitResult
 from termwise.inference.sites import RULES
@@ -50,7 +50,7 @@ class FitOptions:
 class Fit:
     """The best parameters, the posterior there, and how it went."""
 
-    model: Model
+    model: Learnable
     theta: Array
     posterior: Posterior
     noise: Noise
@@ -65,7 +65,7 @@ class Fit:
 
 
 def dense_objective(
-    model: Model, rows: ArrayChunk, threads: int, rule: str = "variational"
+    model: Learnable, rows: ArrayChunk, threads: int, rule: str = "variational"
 ) -> ExactObjective | SiteObjective:
     """The evidence on the whole kernel matrix; by a rule for sites if the likelihood is not normal."""
     if model.likelihood is None:
@@ -75,7 +75,7 @@ def dense_objective(
 
 
 def fit_exact(
-    model: Model,
+    model: Learnable,
     rows: ArrayChunk,
     options: FitOptions,
     rng: np.random.Generator,

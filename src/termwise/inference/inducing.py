@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from termwise.inference.model import Layout, Model
+from termwise.inference.learnable import Layout, Learnable
 from termwise.kernels.fused import run
-from termwise.kernels.fused.block import TABLE
 from termwise.kernels.fused.loops import symmetric_polynomials
 from termwise.measures.base import Array
 
@@ -17,7 +16,7 @@ CHOICES = ("variance", "greedy", "kmeans++", "optimised")  # the last begins wit
 
 
 def choose_rows(
-    how: str, model: Model, theta: Array, X: Array, count: int, rng: np.random.Generator
+    how: str, model: Learnable, theta: Array, X: Array, count: int, rng: np.random.Generator
 ) -> Array:
     """At most `count` rows of X, by one of CHOICES; fewer when the rest of X follows from those chosen.
 
@@ -29,14 +28,14 @@ def choose_rows(
 
 
 def _by_variance(
-    model: Model, theta: Array, X: Array, count: int, rng: np.random.Generator | None
+    model: Learnable, theta: Array, X: Array, count: int, rng: np.random.Generator | None
 ) -> list[int]:
     """Rows by their variance given those before: drawn in proportion to it, or without rng the largest.
 
     A pivoted Cholesky factorisation of the kernel. Drawing has regard to where rows are many; the largest is
     often at the edge. Burt et al. (2020); Chen et al. (2023).
     """
-    layout = Layout.of(model, theta, np.ascontiguousarray(X.T), late=False)
+    layout = model.layout(theta, np.ascontiguousarray(X.T), late=False)
     variances, _ = model.orders.variances(model.order_parameters(theta))
     weights, rows = layout.weights(variances), layout.rows
     left = _own_variance(layout, variances)
@@ -66,12 +65,12 @@ def _own_variance(layout: Layout, variances: Array) -> Array:
     return value
 
 
-def _far_apart(model: Model, X: Array, count: int, rng: np.random.Generator) -> list[int]:
+def _far_apart(model: Learnable, X: Array, count: int, rng: np.random.Generator) -> list[int]:
     """Rows drawn in proportion to the squared distance from those already chosen, as k-means++ is seeded.
 
     Numbers differ by their distance, levels by one; a missing number is in the middle, missing is a level.
     """
-    levels = np.array([column.kind == TABLE for column in model.columns])
+    levels = model.levels
     filled = np.where(np.isnan(X), np.where(levels, -1.0, 0.0), X)
     nearest = np.ones(len(X))
     chosen: list[int] = []

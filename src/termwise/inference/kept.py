@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from termwise.encode.rows import ArrayChunk
-from termwise.inference.model import Layout
+from termwise.inference.learnable import Layout
 from termwise.measures.base import Array
 
 KEPT_BYTES = 2**27

@@ -10,9 +10,8 @@ from scipy.optimize import minimize
 
 from termwise.errors import NumericalError
 from termwise.inference.climb import WORST, Effort, Watch
-from termwise.inference.model import Layout, Model
+from termwise.inference.learnable import Learnable
 from termwise.inference.sparse import SparseObjective
-from termwise.kernels.fused.block import TABLE
 from termwise.kernels.fused.run import Rows
 from termwise.measures.base import Array
 
@@ -40,24 +39,22 @@ def move_rows(objective: SparseObjective, theta: Array, effort: Effort, watch: W
     return replace(objective, inducing=_with_cells(objective.inducing, movable, found.x))
 
 
-def movable_cells(model: Model, inducing: Array) -> NDArray[np.bool_]:
+def movable_cells(model: Learnable, inducing: Array) -> NDArray[np.bool_]:
     """The known numbers among the cells of the inducing rows, (M, D)."""
-    numbers = np.array([column.kind != TABLE for column in model.columns])
-    movable: NDArray[np.bool_] = numbers & ~np.isnan(inducing)
+    movable: NDArray[np.bool_] = ~model.levels & ~np.isnan(inducing)
     return movable
 
 
-def inducing_gradient(model: Model, theta: Array, inducing: Array, by_rows: Rows) -> Array:
+def inducing_gradient(model: Learnable, theta: Array, inducing: Array, by_rows: Rows) -> Array:
     """Chain the gradient for coordinates and amplitudes to the cells, (M, D).
 
     Both are functions of one cell, so their slopes are two evaluations of each column; a central difference
     has nine digits, and no column needs to know more than its state.
     """
     cells = np.ascontiguousarray(inducing.T)
-    number = np.array([[column.kind != TABLE] for column in model.columns])  # a level has no neighbours
+    number = ~model.levels[:, None]  # a level has no neighbours
     above, below = (
-        Layout.of(model, theta, np.where(number, cells + step, cells), late=False).rows
-        for step in (STEP, -STEP)
+        model.layout(theta, np.where(number, cells + step, cells), late=False).rows for step in (STEP, -STEP)
     )
     slope = by_rows.u * (above.u - below.u) + by_rows.a * (above.a - below.a)
     return np.where(movable_cells(model, inducing), slope.T / (2.0 * STEP), 0.0)

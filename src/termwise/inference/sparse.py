@@ -13,7 +13,7 @@ import numpy as np
 from termwise.inference.blocks import Chunk, Pull, Push, Reached, Setting, adjoint, statistics
 from termwise.inference.bound import Bound, Sums, shrinkage_root
 from termwise.inference.kept import Kept
-from termwise.inference.model import Model
+from termwise.inference.learnable import Learnable
 from termwise.inference.workers import LocalWorkers, Workers
 from termwise.kernels.fused import run
 from termwise.linalg.cholesky import factorise
@@ -32,7 +32,7 @@ class SparseObjective:
     Rows come as chunks, which `workers` add up.
     """
 
-    model: Model
+    model: Learnable
     chunks: Sequence[Chunk]
     inducing: Array
     workers: Workers

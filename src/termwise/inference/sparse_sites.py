@@ -16,8 +16,8 @@ from termwise.inference.blocks import Chunk, Push, Reached, Setting
 from termwise.inference.bound import shrinkage_root
 from termwise.inference.climb import WORST
 from termwise.inference.kept import Kept
+from termwise.inference.learnable import Learnable
 from termwise.inference.mixing import Mixing
-from termwise.inference.model import Model
 from termwise.inference.site_blocks import (
     SitePull,
     SiteSums,
@@ -147,7 +147,7 @@ class SparseSiteObjective:
     begins where it ended the last time.
     """
 
-    model: Model
+    model: Learnable
     chunks: Sequence[Chunk]
     inducing: Array
     workers: Workers

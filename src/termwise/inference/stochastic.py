@@ -18,8 +18,8 @@ from termwise.inference.checkpoint import Checkpoints
 from termwise.inference.climb import Watch, free_parameters
 from termwise.inference.coarse import AnySparse, Data, Ending, SparseOptions, Stages
 from termwise.inference.fit import Fit
+from termwise.inference.learnable import Learnable
 from termwise.inference.minibatches import Minibatches
-from termwise.inference.model import Model
 from termwise.inference.progress import Monitor
 from termwise.inference.result import Status
 from termwise.inference.site_blocks import SiteSums, View, site_step
@@ -49,7 +49,7 @@ TOLERANCE, LOOKS = 1e-6, 3  # nats a row, when all rows are looked at; and about
 
 
 def fit_stochastic(
-    model: Model,
+    model: Learnable,
     data: Data,
     options: SparseOptions,
     rng: np.random.Generator,
@@ -78,15 +78,15 @@ def fit_stochastic(
         return stages.concluded(_of_all_rows(stages, Z, state), state.theta, Status.PLANNED)
 
 
-def _with_sites(model: Model) -> Model:
+def _with_sites(model: Learnable) -> Learnable:
     """The model with a likelihood: minibatches have sites even if noise is normal.
 
     What missing cells would have told is then variance of f, not noise, in learning; not in the posterior.
     """
-    return model if model.likelihood is not None else replace(model, likelihood=Gaussian())
+    return model if model.likelihood is not None else model.with_likelihood(Gaussian())
 
 
-def _first_known(model: Model, stages: Stages, Z: Array, theta: Array) -> Inducing:
+def _first_known(model: Learnable, stages: Stages, Z: Array, theta: Array) -> Inducing:
     """The inducing values by a sample: from nothing, a whole step for a few rows can go far beyond."""
     rows = stages.data.sample.rows(slice(SETTLED_ROWS))
     workers = LocalWorkers(stages.options.threads)
@@ -139,7 +139,7 @@ class State:
 class Stochastic:
     """A fit by so many steps, for fixed inducing rows."""
 
-    model: Model
+    model: Learnable
     inducing: Array
     minibatches: Minibatches
     steps: int

@@ -76,8 +76,8 @@ def _fitted(model: AdditiveModel) -> dict[str, Any]:
     posterior = model.posterior_
     return {
         "encoder": model.encoder_.to_dict(),
-        "components": [_component(component) for component in posterior.kernel.components],
-        "variances": [float(variance) for variance in posterior.kernel.variances],
+        "components": [_component(component) for component in posterior.additive.components],
+        "variances": [float(variance) for variance in posterior.additive.variances],
         "noise": float(posterior.noise),
         "scatter": asdict(model.noise_),
         "terms": None if posterior.terms is None else [list(map(int, term)) for term in posterior.terms],

@@ -24,10 +24,11 @@ from termwise.estimators.targets import LIKELIHOODS, NORMAL
 from termwise.inference.result import FitResult, Status
 from termwise.io.archive import ARRAYS, FIRST_FORMAT, OPTIONAL
 from termwise.io.describe import ESTIMATORS
-from termwise.kernels.additive import AdditiveKernel, Subset
+from termwise.kernels.additive import AdditiveKernel
 from termwise.kernels.categorical import Categorical
 from termwise.kernels.column import ColumnKernel
 from termwise.kernels.component import Component
+from termwise.kernels.terms import Subset
 from termwise.likelihoods import Likelihood, Student
 from termwise.measures.base import Array
 from termwise.measures.discrete import Discrete

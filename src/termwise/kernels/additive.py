@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
+from math import comb
 
 import numpy as np
 
@@ -12,9 +14,8 @@ from termwise.kernels.component import Component
 from termwise.kernels.fused import run
 from termwise.kernels.fused.block import TABLE
 from termwise.kernels.fused.loops import symmetric_polynomials
+from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
-
-Subset = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,45 @@ class AdditiveKernel:
         symmetric_polynomials(np.ascontiguousarray(z), e)
         value: Array = np.asarray(self.variances) @ e
         return value
+
+    @property
+    def orthogonal(self) -> bool:
+        """Whether every term is orthogonal to all simpler ones."""
+        return all(component.measure is not None for component in self.components)
+
+    def scaled(self, factor: float) -> AdditiveKernel:
+        """The kernel times a factor."""
+        return replace(self, variances=tuple(factor * variance for variance in self.variances))
+
+    def listed(self, most: int) -> tuple[Subset, ...]:
+        """The terms of those orders, from the first on, that have no more than so many together."""
+        present = [r for r in range(1, self.max_order + 1) if self.variances[r] > 0.0]
+        counts = np.cumsum([comb(len(self.components), r) for r in present])
+        orders = [r for r, count in zip(present, counts, strict=True) if count <= most]
+        return tuple(term for r in orders for term in combinations(range(len(self.components)), r))
+
+    def of_order(self, order: int) -> AdditiveKernel:
+        """The part of it that the terms of one order have."""
+        return replace(self, variances=tuple(v if r == order else 0.0 for r, v in enumerate(self.variances)))
+
+    def term_variance(self, term: Subset) -> float:
+        """What multiplies the product of a term's column kernels."""
+        return self.variances[len(term)]
+
+    def products(
+        self, terms: Sequence[Subset], X: Array, Z: Array, root: Array
+    ) -> Iterator[tuple[Subset, Array]]:
+        """root prod_{d in u} z_d(X, Z) for each term, reusing the product of a term it begins with."""
+        used = {d for term in terms for d in term}
+        columns = {d: self.components[d].matrix(X[:, d], Z[:, d]) for d in used}
+        stack: list[tuple[Subset, Array]] = [((), root)]
+        for term in sorted(terms):
+            while stack[-1][0] != term[: len(stack[-1][0])]:
+                stack.pop()
+            for d in term[len(stack[-1][0]) :]:
+                prefix, product = stack[-1]
+                stack.append(((*prefix, d), product * columns[d]))
+            yield term, stack[-1][1]
 
     def term_matrix(self, term: Subset, X: Array, Z: Array) -> Array:
         """The part of K that one term has: variance_|u| prod_{d in u} z_d."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from termwise.errors import NumericalError
-from termwise.kernels.additive import AdditiveKernel, Subset
+from termwise.kernels.additive import AdditiveKernel
+from termwise.kernels.terms import Subset, TermKernel
 from termwise.measures.base import Array
 
 ROUNDING = 1e-8  # a variance may fall below zero by this part of the prior variance, and no more
@@ -24,7 +25,7 @@ class Posterior:
     are some of the rows it was learned from, where the centres were not chosen to look like them.
     """
 
-    kernel: AdditiveKernel
+    kernel: TermKernel
     centres: Array
     alpha: Array
     root: Array
@@ -37,12 +38,16 @@ class Posterior:
         """Rows as they were learned from."""
         return self.centres if self.seen is None else self.seen
 
+    @property
+    def additive(self) -> AdditiveKernel:
+        """The kernel, where it must be a sum over subsets of columns."""
+        assert isinstance(self.kernel, AdditiveKernel), "terms are not those of subsets of columns"
+        return self.kernel
+
     def scaled(self, factor: float) -> Posterior:
         """All variances times a factor, prior and noise alike: the mean stays."""
-        kernel = replace(
-            self.kernel, variances=tuple(factor * variance for variance in self.kernel.variances)
-        )
         alpha, root = self.alpha / factor, self.root / np.sqrt(factor)
+        kernel = self.kernel.scaled(factor)
         return replace(self, kernel=kernel, alpha=alpha, root=root, noise=factor * self.noise)
 
     def prior(self, X: Array, Z: Array) -> Array:
@@ -50,29 +55,14 @@ class Posterior:
         if self.terms is None:
             return self.kernel.matrix(X, Z)
         total = np.zeros((X.shape[0], Z.shape[0]))
-        for term, product in self._products(self.terms, X, Z, np.ones((1, 1))):
-            total += self.kernel.variances[len(term)] * product
+        for term, product in self.kernel.products(self.terms, X, Z, np.ones((1, 1))):
+            total += self.kernel.term_variance(term) * product
         return total
 
     def _diagonal(self, X: Array) -> Array:
         if self.terms is None:
             return self.kernel.diagonal(X)
         return sum((self.kernel.term_diagonal(u, X) for u in self.terms), np.zeros(X.shape[0]))
-
-    def _products(
-        self, terms: Sequence[Subset], X: Array, Z: Array, root: Array
-    ) -> Iterator[tuple[Subset, Array]]:
-        """root prod_{d in u} z_d(X, Z) for each term, reusing the product of a term it begins with."""
-        used = {d for term in terms for d in term}
-        columns = {d: self.kernel.components[d].matrix(X[:, d], Z[:, d]) for d in used}
-        stack: list[tuple[Subset, Array]] = [((), root)]
-        for term in sorted(terms):
-            while stack[-1][0] != term[: len(stack[-1][0])]:
-                stack.pop()
-            for d in term[len(stack[-1][0]) :]:
-                prefix, product = stack[-1]
-                stack.append(((*prefix, d), product * columns[d]))
-            yield term, stack[-1][1]
 
     def mean(self, X: Array) -> Array:
         """E f(x)."""
@@ -125,9 +115,9 @@ class Posterior:
         position = {term: i for i, term in enumerate(terms)}
         for start in range(0, X.shape[0], BLOCK // 8):
             rows = X[start : start + BLOCK // 8]
-            for term, product in self._products(terms, rows, self.centres, self.alpha[None, :]):
+            for term, product in self.kernel.products(terms, rows, self.centres, self.alpha[None, :]):
                 total = np.broadcast_to(product, (rows.shape[0], self.alpha.size)).sum(axis=1)
-                out[start : start + rows.shape[0], position[term]] = self.kernel.variances[len(term)] * total
+                out[start : start + rows.shape[0], position[term]] = self.kernel.term_variance(term) * total
         return out
 
 

@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from termwise.kernels.additive import AdditiveKernel, Subset
+from termwise.kernels.additive import AdditiveKernel
+from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 from termwise.posterior.removal import Removal, most_likely
@@ -83,7 +84,7 @@ def with_kernel(told: Told, kernel: AdditiveKernel) -> Posterior:
 def with_terms(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
     """The posterior of the constant and these terms, with parameters as they are."""
     told = Told.of(posterior, terms)
-    return told.kept if told.is_all else with_kernel(told, posterior.kernel)
+    return told.kept if told.is_all else with_kernel(told, posterior.additive)
 
 
 def _missed(whole: Posterior, pruned: Posterior) -> float:

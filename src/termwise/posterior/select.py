@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from termwise.kernels.additive import Subset
+from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 from termwise.posterior.removal import Removal, Silent, directions, most_likely
@@ -138,7 +138,7 @@ class Parts:
     def kernel(self, term: Subset) -> Array:
         """variance_|u| prod_{d in u} z_d."""
         size = len(self.posterior.centres)
-        product = np.full((size, size), self.posterior.kernel.variances[len(term)])
+        product = np.full((size, size), self.posterior.kernel.term_variance(term))
         for d in term:
             product *= self._column(d)
         return product
@@ -160,7 +160,7 @@ class Parts:
                     begun = term[:-1]
                     product = math.prod((columns[d] for d in begun), start=G[part])
                 found[term] += float(np.vdot(product, columns[term[-1]]))
-        return {term: self.posterior.kernel.variances[len(term)] * value for term, value in found.items()}
+        return {term: self.posterior.kernel.term_variance(term) * value for term, value in found.items()}
 
     def _part(self, d: int, part: slice) -> Array:
         """Some rows of the kernel of a column; if it cannot be kept, no more of it is evaluated."""
@@ -178,5 +178,5 @@ class Parts:
 
     def _kernel(self, d: int, part: slice) -> Array:
         x = self.posterior.centres[:, d]
-        found: Array = self.posterior.kernel.components[d].matrix(x[part], x)
+        found: Array = self.posterior.additive.components[d].matrix(x[part], x)
         return found

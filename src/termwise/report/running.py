@@ -60,7 +60,7 @@ def _model(model: Runnable, numbers: Numbers) -> dict[str, Any]:
     posterior, encoder = model.posterior, model.encoder
     columns = [
         _column(encoder, d, component, posterior, numbers)
-        for d, component in enumerate(posterior.kernel.components)
+        for d, component in enumerate(posterior.additive.components)
     ]
     size, rank = posterior.root.shape
     triangular = size == rank
@@ -73,7 +73,7 @@ def _model(model: Runnable, numbers: Numbers) -> dict[str, Any]:
         "scale": asdict(model.scale),
         "noise": model.noise,
         "columns": columns,
-        "variances": list(posterior.kernel.variances),
+        "variances": list(posterior.additive.variances),
         "only": None if posterior.terms is None else [list(term) for term in posterior.terms],
         "terms": [{"name": term.name, "columns": list(term.columns)} for term in model.terms],
         "centres": int(posterior.alpha.size),

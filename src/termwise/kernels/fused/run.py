@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from termwise.kernels.fused import loops
-from termwise.kernels.fused.block import AMPLITUDE, BLOCK, COORDINATE
+from termwise.kernels.fused.block import AMPLITUDE, BLOCK, COORDINATE, MISSING
 from termwise.kernels.fused.factors import by_factors, fill_blocks
 from termwise.measures.base import Array
 
@@ -51,15 +51,55 @@ class Rows:
             self._blocks[key] = found  # only now: other threads may ask at the same time
         return found
 
+    @cached_property
+    def coordinate_blocks(self) -> Array:
+        """The coordinates alone as right-hand rows, (D, blocks, BLOCK); missing cells as in `fill_blocks`."""
+        columns, n = self.u.shape
+        padded = np.zeros((columns, -(-n // BLOCK) * BLOCK))
+        padded[:, :n] = np.where(self.u == MISSING, -MISSING, self.u)
+        return padded.reshape(columns, -1, BLOCK)
+
+
+class Kernel(Protocol):
+    """What loops read besides rows, and which loops these are: for a pair of rows, and for the way back."""
+
+    @property
+    def loop(self) -> Callable[..., Any]:
+        """Fills a matrix: loop(*inputs, out, symmetric, start, step)."""
+
+    @property
+    def adjoint_loop(self) -> Callable[..., Any]:
+        """Gradients: loop(*inputs, G, outer, inner, symmetric, start, step)."""
+
+    def inputs(self, left: Rows, right: Rows) -> tuple[Any, ...]:
+        """What both loops read first."""
+
+    def cotangents(self, gradients: Sequence[Array]) -> Cotangents:
+        """What the adjoint loop gives, by name."""
+
 
 @dataclass(frozen=True)
 class Weights:
-    """What the loops read besides the rows: the column kernels and the order variances."""
+    """The additive kernel as its loops read it: the column kernels and the order variances."""
 
     kinds: Array
     weight: Array
     tables: Array
     variances: Array
+    loop: ClassVar[Callable[..., Any]] = staticmethod(loops.gram_rows)
+    adjoint_loop: ClassVar[Callable[..., Any]] = staticmethod(loops.adjoint_rows)
+
+    def inputs(self, left: Rows, right: Rows) -> tuple[Any, ...]:
+        """Kinds, weights and rows, those on the right in blocks."""
+        shift, blocks = right.blocks(self.kinds)
+        kinds = by_factors(self.kinds, left.u, shift)
+        return kinds, self.weight, self.tables, self.variances, left.u, left.a, shift, blocks
+
+    def cotangents(self, gradients: Sequence[Array]) -> Cotangents:
+        """Those of the right-hand rows out of their blocks."""
+        s, weight, tables, x, ax, blocks = gradients
+        z, az = (blocks[:, :, part].reshape(x.shape[0], -1) for part in (COORDINATE, AMPLITUDE))
+        return Cotangents(s, weight, tables, Rows(x, ax), Rows(z, az))
 
 
 @dataclass(frozen=True)
@@ -73,20 +113,20 @@ class Cotangents:
     z: Rows
 
 
-def gram_below(w: Weights, rows: Rows, out: Array, threads: int) -> None:
+def gram_below(w: Kernel, rows: Rows, out: Array, threads: int) -> None:
     """Fill the part of out strictly below the diagonal with the kernel between all rows."""
-    _share(loops.gram_rows, (*_inputs(w, rows, rows), out, True), threads)
+    _share(w.loop, (*w.inputs(rows, rows), out, True), threads)
 
 
-def cross(w: Weights, left: Rows, right: Rows, threads: int, out: Array | None = None) -> Array:
+def cross(w: Kernel, left: Rows, right: Rows, threads: int, out: Array | None = None) -> Array:
     """The kernel between two sets of rows."""
     if out is None:
         out = np.empty((left.u.shape[1], right.u.shape[1]))
-    _share(loops.gram_rows, (*_inputs(w, left, right), out, False), threads)
+    _share(w.loop, (*w.inputs(left, right), out, False), threads)
     return out
 
 
-def adjoint_below(w: Weights, rows: Rows, G: Array, left: Array, right: Array, threads: int) -> Cotangents:
+def adjoint_below(w: Kernel, rows: Rows, G: Array, left: Array, right: Array, threads: int) -> Cotangents:
     """Gradients of 2 sum_{i>j} (G + left right')_ij K_ij; only the part of G below the diagonal is read."""
     n = rows.u.shape[1]
     total = _adjoint(w, rows, rows, (G, left, right, True), threads)
@@ -95,7 +135,7 @@ def adjoint_below(w: Weights, rows: Rows, G: Array, left: Array, right: Array, t
 
 
 def adjoint_cross(
-    w: Weights, left: Rows, right: Rows, G: Array, threads: int, outer: tuple[Array, Array] | None = None
+    w: Kernel, left: Rows, right: Rows, G: Array, threads: int, outer: tuple[Array, Array] | None = None
 ) -> Cotangents:
     """Gradients of sum_ij (G_ij + p_i q_j) K_ij for two sets of rows, `outer` being p and q."""
     n, m = G.shape
@@ -105,20 +145,12 @@ def adjoint_cross(
     )
 
 
-def _inputs(w: Weights, left: Rows, right: Rows) -> tuple[Any, ...]:
-    shift, blocks = right.blocks(w.kinds)
-    kinds = by_factors(w.kinds, left.u, shift)
-    return kinds, w.weight, w.tables, w.variances, left.u, left.a, shift, blocks
-
-
-def _adjoint(w: Weights, left: Rows, right: Rows, given: tuple[Any, ...], threads: int) -> Cotangents:
-    parts = _share(loops.adjoint_rows, (*_inputs(w, left, right), *given), threads)
-    s, weight, tables, x, ax, blocks = parts[0]
+def _adjoint(w: Kernel, left: Rows, right: Rows, given: tuple[Any, ...], threads: int) -> Cotangents:
+    parts = _share(w.adjoint_loop, (*w.inputs(left, right), *given), threads)
     for part in parts[1:]:
-        for total, more in zip((s, weight, tables, x, ax, blocks), part, strict=True):
+        for total, more in zip(parts[0], part, strict=True):
             total += more
-    z, az = (blocks[:, :, part].reshape(x.shape[0], -1) for part in (COORDINATE, AMPLITUDE))
-    return Cotangents(s, weight, tables, Rows(x, ax), Rows(z, az))
+    return w.cotangents(parts[0])
 
 
 def _share(loop: Callable[..., Any], args: tuple[Any, ...], threads: int) -> list[Any]:
