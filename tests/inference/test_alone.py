@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from termwise import OAKClassifier, OAKRegressor
-from termwise.inference.alone import Evidence, alone
+from termwise.inference.alone import Evidence, alone, learned_anew
 from termwise.inference.columns import SHORTEST
 from termwise.posterior.posterior import Posterior
-from termwise.posterior.prune import Told, with_terms
+from termwise.posterior.prune import Told, error, with_terms
 from tests.oracle import additive as oracle
 from tests.posterior.test_posterior import KERNEL, NEW, NOISE, TERMS, rows
 
@@ -60,7 +60,7 @@ def test_the_gradient_is_that_of_finite_differences(rows_seen):
 
 def test_parameters_move_to_where_the_evidence_is_higher(posterior):
     evidence = Evidence(Told.of(posterior, KEPT), KEPT)
-    found = alone(posterior, KEPT)
+    found = learned_anew(Told.of(posterior, KEPT), KEPT)
     theta = np.log(
         [
             *(found.kernel.components[d].kernel.lengthscale for d in evidence._numbers),
@@ -74,6 +74,32 @@ def test_parameters_move_to_where_the_evidence_is_higher(posterior):
     inside = (theta > low + 0.1) & (theta < high - 0.1)
     assert np.max(np.abs(gradient[inside])) < 0.05
     assert found.terms == ((), *KEPT)
+
+
+def test_its_error_is_that_of_rows_that_were_left_out(posterior):
+    """Each row predicted by a process of the kept terms that has not seen it, with the same parameters."""
+    pruned = with_terms(posterior, KEPT)
+    K = sum(oracle.term_matrix(pruned.kernel, u, X, X) for u in ((), *KEPT))
+    errors = []
+    for i in range(len(X)):
+        others = np.delete(np.arange(len(X)), i)
+        seen = K[np.ix_(others, others)] + pruned.noise * np.eye(len(others))
+        errors.append(Y[i] - K[i, others] @ np.linalg.solve(seen, Y[others]))
+    assert error(posterior, pruned) == pytest.approx(np.mean(np.square(errors)), rel=1e-8)
+
+
+def test_the_error_of_a_sparse_posterior_is_how_far_rows_are_from_the_whole_mean(posterior):
+    sparse = replace(posterior, seen=X)
+    pruned = with_terms(sparse, KEPT)
+    expected = np.mean((posterior.mean(X) - pruned.mean(X)) ** 2)
+    assert error(sparse, pruned) == pytest.approx(expected, rel=1e-10)
+
+
+def test_parameters_move_only_if_the_mean_comes_nearer(posterior):
+    told = Told.of(posterior, KEPT)
+    both = {error(posterior, one): one for one in (learned_anew(told, KEPT), with_terms(posterior, KEPT))}
+    assert len(both) == 2
+    np.testing.assert_array_equal(alone(posterior, KEPT).mean(NEW), both[min(both)].mean(NEW))
 
 
 def test_without_others_nothing_moves(posterior):

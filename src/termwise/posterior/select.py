@@ -13,8 +13,8 @@ from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 from termwise.posterior.removal import Removal, Silent, directions, most_likely
 
-LOOKED_AT, TRIED = 50, 3  # terms that are looked at, beyond those wanted; and those tried in full
-SWAPPED, ROUNDS = 3, 3  # terms that are taken and dropped again, and how often at most
+LOOKED_AT, TRIED = 50, 8  # terms that are looked at, beyond those wanted; and those tried in full
+SWAPPED, ROUNDS = 5, 6  # terms that are taken and dropped again, and how often at most
 BLOCK = 64  # rows multiplied together, which stay near the processor
 KEPT_BYTES = 5e8  # of kernels of columns, and as many of terms
 
