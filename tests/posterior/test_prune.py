@@ -227,3 +227,13 @@ def test_nothing_seen_is_pruned_too(posterior):
 def test_what_rounding_hides_is_said():
     with pytest.raises(NumericalError, match="keep more of them"):
         Removal(0.0, np.zeros(2), np.diag([0.5, 1.0 + 1e-15])).factor()
+
+
+def test_noise_is_not_sought_where_rounding_hides_the_evidence():
+    """C = (v - 1/2) I is not positive definite with less noise than a half; beyond, more is worse."""
+    gone = Removal(0.0, np.zeros(2), 1.5 * np.eye(2))
+    noise = Removal(0.0, np.zeros(2), np.eye(2))
+    assert 0.5 < most_likely(gone, noise, 1.0) < 0.6
+    assert 0.5 < most_likely(gone, noise, 1.0, near=0.1) < 0.9
+    with pytest.raises(NumericalError, match="rounding hides"):
+        gone.gain()

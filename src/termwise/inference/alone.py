@@ -43,7 +43,10 @@ def alone(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
     learned = learned_anew(told, tuple(terms))
     if posterior.noise == 0.0 and posterior.seen is None:
         return learned  # rows of labels or counts have sites, which do not weigh alike
-    kept = with_kernel(told, posterior.additive)
+    try:
+        kept = with_kernel(told, posterior.additive)
+    except NumericalError:  # with next to no noise its digits may be lost, while those of the other are not
+        return learned
     return min(learned, kept, key=lambda pruned: error(posterior, pruned))
 
 

@@ -27,6 +27,7 @@ from termwise.posterior.posterior import Posterior
 NEGLIGIBLE = 1e-9  # of a direction's prior variance: less than this the rows do not tell of it
 MIXED = 1e-6  # of what is seen of noise alone: as much may be seen in the other directions too
 LEAST_NOISE, MOST_NOISE = 1e-8, 10.0  # where more noise is looked for, in prior variances
+HIDDEN = 1e100  # loss where rounding hides the evidence
 PRECISION, STEP = 0.02, 0.5  # of its logarithm; and how far apart it is looked at near a guess
 
 
@@ -107,15 +108,22 @@ def most_likely(
     silent: Silent = NOWHERE,
     near: float | None = None,
 ) -> float:
-    """The variance of the noise that makes up for what goes; sought near a guess if there is one."""
+    """The variance of the noise that makes up for what goes; sought near a guess if there is one.
+
+    With very little noise rounding may hide what is left; there it is not sought.
+    """
 
     def loss(logarithm: float) -> float:
         variance = float(np.exp(logarithm))
-        return -(removal + noise.times(-variance)).gain() - silent.gain(variance)
+        try:
+            return -(removal + noise.times(-variance)).gain() - silent.gain(variance)
+        except NumericalError:
+            return HIDDEN
 
     bounds = np.log([LEAST_NOISE * scale, MOST_NOISE * scale])
     # A guess at a bound, as from a selection that explained all, does not say how far away the noise now is.
-    if near is not None and bounds[0] + STEP < np.log(near) < bounds[1] - STEP:
+    inside = near is not None and bounds[0] + STEP < np.log(near) < bounds[1] - STEP
+    if near is not None and inside and loss(float(np.log(near))) < HIDDEN:
         return float(np.exp(_near(loss, float(np.log(near)), bounds)))
     found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": PRECISION})
     return float(np.exp(found.x))
@@ -133,7 +141,7 @@ def _near(loss: Callable[[float], float], start: float, bounds: Array) -> float:
             low, middle, high = middle, high, high + STEP
             values = [*values[1:], loss(high)]
     bend = values[0] - 2.0 * values[1] + values[2]
-    shift = 0.5 * (values[0] - values[2]) / bend if bend > 0.0 else 0.0
+    shift = 0.5 * (values[0] - values[2]) / bend if bend > 0.0 and max(values) < HIDDEN else 0.0
     return float(np.clip(middle + STEP * np.clip(shift, -1.0, 1.0), *bounds))
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from termwise.errors import NumericalError
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
-from termwise.posterior.removal import Removal, Silent, directions, most_likely
+from termwise.posterior.removal import HIDDEN, Removal, Silent, directions, most_likely
 
 LOOKED_AT, TRIED = 50, 8  # terms that are looked at, beyond those wanted; and those tried in full
 SWAPPED, ROUNDS = 5, 6  # terms that are taken and dropped again, and how often at most
@@ -85,7 +86,10 @@ class Search:
     def gain(self, moved: Sequence[Subset] = ()) -> float:
         """What the log evidence gains beside that of all terms, if these are taken or dropped."""
         gone = self._moved(moved) if moved else self.gone
-        return (gone + self.noise.times(-self.variance)).gain() + self.silent.gain(self.variance)
+        try:
+            return (gone + self.noise.times(-self.variance)).gain() + self.silent.gain(self.variance)
+        except NumericalError:
+            return -HIDDEN
 
     def moved(self, terms: Sequence[Subset]) -> Search:
         """The selection with these terms, or without them where it had them; with the noise it then has."""
