@@ -120,6 +120,6 @@ def through_inducing(
     own = run.adjoint_cross(setting.weights, rows, rows, G, 1)
     by_rows = run.Rows(own.x.u + own.z.u + reached.u, own.x.a + own.z.a + reached.a)
     both = run.Cotangents(own.variances, own.weight, own.tables, by_rows, by_rows)
-    columns, common = setting.layout.row_gradient(both, np.zeros(rows.u.shape))
+    columns, common = setting.layout.row_gradient(both, np.zeros(setting.layout.own_kernel.shape))
     columns = columns + setting.layout.common_gradient(common + reached.common)
     return reached.columns + columns, reached.variances + own.variances, by_rows

@@ -155,7 +155,7 @@ def radial_rows(kind, ends, weight, constant, X, right, K, symmetric, start, ste
 
 
 @njit(**OPTIONS)
-def radial_adjoint_rows(kind, ends, weight, X, right, G, outer, inner, symmetric, start, step):
+def radial_adjoint_rows(kind, ends, weight, constant, X, right, G, outer, inner, symmetric, start, step):
     """Gradients of sum_ij (G_ij + outer_i inner_j) K_ij for the constant, weight, X and right.
 
     When symmetric the sum is over i > j and counts twice.
