@@ -25,6 +25,7 @@ from termwise.measures.base import Array
 LOG_LENGTHSCALES = (float(np.log(0.02)), float(np.log(1000.0)))
 LOG_WEIGHTS = (float(np.log(1e-6)), float(np.log(100.0)))
 WEIGHT_RATE = 1.0
+CONSTANT_AND_SUM = EachOrder((0, 1))
 NARROW = 2.0  # sd of the logarithm of a lengthscale about that of all features together
 
 
@@ -41,7 +42,7 @@ class ProjectedModel(Learnable):
     ard: bool = True
     weighted: bool = False
     likelihood: Likelihood | None = None
-    orders: Orders = EachOrder((0, 1))  # the constant, and the sum
+    orders: Orders = CONSTANT_AND_SUM
 
     @property
     def n_columns(self) -> int:
