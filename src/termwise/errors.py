@@ -61,3 +61,7 @@ class ClusterError(TermwiseError, RuntimeError):
 
 class CheckpointError(TermwiseError, ValueError):
     """A checkpoint that is damaged, or of another fit."""
+
+
+class GridError(NumericalError):
+    """A grid would need more nodes than it may have."""

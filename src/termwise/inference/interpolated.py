@@ -1,0 +1,160 @@
+"""Kernels of single columns, interpolated between the nodes of a lattice, and how they are inverted.
+
+K = s_0 + sum_c scale_c W_c T W_c' + noise I, where W_c interpolates between nodes along line c and T is the
+kernel between nodes. T has few eigenvalues that count: with T = F F' nearly, W F are features of the rows,
+and P = s_0 + sum_c scale_c W_c F F' W_c' + noise I is inverted through a matrix as small as they are many. If
+what F leaves out is nothing beside the noise, P stands for K. If not, P is the preconditioner of conjugate
+gradients with K, whose steps also tell by how much log det K and its slope differ from those of P.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from termwise.kernels.projected import PROFILES
+from termwise.linalg.conjugate_gradients import Solved, solve
+from termwise.linalg.lattice import Lattice
+from termwise.linalg.toeplitz import Toeplitz
+from termwise.measures.base import Array
+
+NEGLIGIBLE = 1e-6  # of the noise: what features may leave out of the variance of a row without a word
+MOST_FEATURES = 1200  # of all lines together
+ROUND = 64  # numbers of nodes are rounded up to multiples of it, so that few kernels between nodes are needed
+BLOCK = 2048  # rows whose features are held at a time
+TOLERANCE, MOST_STEPS = 1e-6, 400  # of conjugate gradients
+
+
+@lru_cache(maxsize=8)
+def node_kernel(kind: str, step: float, size: int) -> tuple[Toeplitz, Array, Array]:
+    """T between so many nodes, its eigenvalues from the largest on, and its vectors."""
+    toeplitz = Toeplitz(PROFILES[kind]((step * np.arange(size)) ** 2))
+    eigenvalues, vectors = np.linalg.eigh(toeplitz.dense())
+    return toeplitz, np.maximum(eigenvalues[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
+
+
+def covering(u: Array, step: float, most: int) -> Lattice:
+    """A lattice for all points, of a rounded number of nodes."""
+    found = Lattice.covering(u, step, most)
+    return Lattice(step, found.first, -(-found.size // ROUND) * ROUND)
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolated:
+    """K at one vector of parameters: coordinates u of the rows, (C, n), and the variance of each line."""
+
+    kind: str
+    lattice: Lattice
+    u: Array
+    scale: Array
+    constant: float
+    noise: float
+
+    @cached_property
+    def _nodes(self) -> tuple[Toeplitz, Array, Array]:
+        return node_kernel(self.kind, self.lattice.step, self.lattice.size)
+
+    @cached_property
+    def rank(self) -> int:
+        """The features of a line: as many as it takes, or as many as all lines may have."""
+        _, eigenvalues, vectors = self._nodes
+        # what the eigenvectors from r on have of the variance at a node, at most
+        left = np.cumsum((eigenvalues * np.max(vectors**2, axis=0))[::-1])[::-1]
+        needed = int(np.sum(left * float(np.sum(self.scale)) > NEGLIGIBLE * self.noise))
+        return max(1, min(needed, MOST_FEATURES // len(self.scale), eigenvalues.size))
+
+    @cached_property
+    def holds_all(self) -> bool:
+        """Whether what features leave out is nothing beside the noise."""
+        _, eigenvalues, vectors = self._nodes
+        left = float(
+            np.sum(eigenvalues[self.rank :] * np.max(vectors[:, self.rank :] ** 2, axis=0, initial=0.0))
+        )
+        return left * float(np.sum(self.scale)) <= NEGLIGIBLE * self.noise
+
+    @cached_property
+    def factors(self) -> Array:
+        """sqrt(scale_c) F, (C, m, rank)."""
+        _, eigenvalues, vectors = self._nodes
+        F = vectors[:, : self.rank] * np.sqrt(eigenvalues[: self.rank])
+        return np.sqrt(self.scale)[:, None, None] * F
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Rows and their features, the last of which is that of the constant."""
+        for start in range(0, self.u.shape[1], BLOCK):
+            rows = slice(start, min(start + BLOCK, self.u.shape[1]))
+            yield rows, self.features(rows)
+
+    def features(self, rows: slice) -> Array:
+        """sqrt(scale_c) W_c F of all lines beside each other, and sqrt(s_0)."""
+        found = self.lattice.features(np.ascontiguousarray(self.u[:, rows]), self.factors)
+        constant = np.full((len(found), 1), np.sqrt(self.constant))
+        return np.hstack([found, constant])
+
+    @cached_property
+    def _inner(self) -> Array:
+        """F'F of the features of all rows."""
+        size = self.factors.shape[0] * self.rank + 1
+        total = np.zeros((size, size))
+        for _, features in self.blocks():
+            total += features.T @ features
+        return total
+
+    @cached_property
+    def _factor(self) -> tuple[Array, bool]:
+        inner = self._inner.copy()
+        inner[np.diag_indices_from(inner)] += self.noise
+        return cho_factor(inner, lower=True, overwrite_a=True)
+
+    @cached_property
+    def inverse(self) -> Array:
+        """(noise I + F'F)^-1."""
+        found: Array = cho_solve(self._factor, np.eye(len(self._inner)))
+        return found
+
+    @cached_property
+    def log_determinant(self) -> float:
+        """log det P."""
+        n, size = self.u.shape[1], len(self._inner)
+        return (n - size) * np.log(self.noise) + 2.0 * float(np.sum(np.log(np.diag(self._factor[0]))))
+
+    def solved_by_features(self, V: Array) -> Array:
+        """P^-1 V."""
+        inside = np.zeros((len(self._inner), V.shape[1]))
+        for rows, features in self.blocks():
+            inside += features.T @ V[rows]
+        weights = cho_solve(self._factor, inside)
+        out = np.empty(V.shape)
+        for rows, features in self.blocks():
+            out[rows] = V[rows] - features @ weights
+        return out / self.noise
+
+    def times(self, V: Array) -> Array:
+        """K V, by Toeplitz products."""
+        through = self._nodes[0].times(self.lattice.scatter(self.u, V))
+        product = self.lattice.gather(self.u, self.scale, through)
+        return product + self.constant * np.sum(V, axis=0) + self.noise * V
+
+    def solve(self, V: Array) -> Solved:
+        """K^-1 V by conjugate gradients."""
+        return solve(self.times, V, self.solved_by_features, tolerance=TOLERANCE, most_steps=MOST_STEPS)
+
+    def drawn(self, normal: tuple[Array, Array]) -> Array:
+        """Draws with the covariance P, of standard normal numbers for features and for rows."""
+        by_feature, by_row = normal
+        out = np.sqrt(self.noise) * by_row
+        for rows, features in self.blocks():
+            out[rows] += features @ by_feature[: features.shape[1]]
+        return out
+
+    def by_nodes(self, V: Array, *, exactly: bool = True) -> tuple[Array, Array]:
+        """W_c' V and T W_c' V for each line, or F F' W_c' V in the place of the latter."""
+        scattered = self.lattice.scatter(self.u, V)
+        if exactly:
+            return scattered, self._nodes[0].times(scattered)
+        F = self.factors[0] / np.sqrt(self.scale[0])
+        return scattered, np.einsum("mr,lr,clk->cmk", F, F, scattered, optimize=True)

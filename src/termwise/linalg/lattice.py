@@ -1,0 +1,174 @@
+"""Cubic interpolation between values at the nodes h k of a lattice, k any whole number. Keys (1981).
+
+The lattice has no ends of its own: as many nodes are taken as it needs to have two on either side of every
+point, so that no point lies at an edge. Functions work on C lines of n points at once, u being (C, n), with
+`first` the number k of the first node that is held. A point that is not finite has no weights.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from termwise.errors import GridError
+from termwise.measures.base import Array
+
+OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+MARGIN = 2  # nodes beside the farthest points
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The nodes step * (first .. first + size - 1)."""
+
+    step: float
+    first: int
+    size: int
+
+    @classmethod
+    def covering(cls, u: Array, step: float, most: int) -> Lattice:
+        """Enough nodes for all points; an error if these are more than `most`."""
+        known = u[np.isfinite(u)]
+        low, high = (float(np.min(known)), float(np.max(known))) if known.size else (0.0, 0.0)
+        first = math.floor(low / step) - MARGIN
+        size = math.floor(high / step) + MARGIN + 2 - first
+        if size > most:
+            raise GridError(
+                f"points from {low:.3g} to {high:.3g} lengthscales need {size} nodes that are {step:.3g} "
+                f"apart, more than the {most} allowed; leave out rows that lie far away"
+            )
+        return cls(step, first, size)
+
+    @property
+    def nodes(self) -> Array:
+        """Where they are."""
+        return self.step * np.arange(self.first, self.first + self.size)
+
+    def gather(self, u: Array, scale: Array, values: Array) -> Array:
+        """sum_c scale_c W_c values_c: values at the points, (n, k), of those at nodes, (C, m, k)."""
+        out = np.zeros((u.shape[1], values.shape[2]))
+        _gather(u, self.step, self.first, scale, values, out)
+        return out
+
+    def scatter(self, u: Array, V: Array) -> Array:
+        """W_c' V for each line, (C, m, k), of values at the points, (n, k)."""
+        out = np.zeros((u.shape[0], self.size, V.shape[1]))
+        _scatter(u, self.step, self.first, np.ascontiguousarray(V), out)
+        return out
+
+    def slopes(self, u: Array, A: Array, values: Array) -> Array:
+        """sum_k A_ik (dW_c/du values_c)_ik, (C, n): how what is gathered moves with each point."""
+        out = np.zeros(u.shape)
+        _slopes(u, self.step, self.first, np.ascontiguousarray(A), values, out)
+        return out
+
+    def features(self, u: Array, factors: Array) -> Array:
+        """W_c factors_c beside each other, (n, C r), of factors (C, m, r)."""
+        lines, _, rank = factors.shape
+        out = np.zeros((u.shape[1], lines, rank))
+        _features(u, self.step, self.first, factors, out)
+        return out.reshape(u.shape[1], lines * rank)
+
+    def feature_slopes(self, u: Array, factors: Array, given: Array) -> Array:
+        """The gradient for the points, (C, n), of one for their features, (n, C r)."""
+        lines, _, rank = factors.shape
+        out = np.zeros(u.shape)
+        _feature_slopes(u, self.step, self.first, factors, given.reshape(-1, lines, rank), out)
+        return out
+
+
+@njit(inline="always")
+def _weights(x, step, first, weights):
+    """The four weights at x, and the position of the first of their nodes; -1 if x is not finite."""
+    if not np.isfinite(x) or abs(x) > 1e15 * step:
+        return -1
+    place = math.floor(x / step)
+    t = x / step - place
+    weights[0] = t * (-0.5 + t * (1.0 - 0.5 * t))
+    weights[1] = 1.0 + t * t * (-2.5 + 1.5 * t)
+    weights[2] = t * (0.5 + t * (2.0 - 1.5 * t))
+    weights[3] = t * t * (-0.5 + 0.5 * t)
+    return int(place) - 1 - first
+
+
+@njit(inline="always")
+def _weight_slopes(x, step, first, slopes):
+    """The derivatives of the four weights for x, and the position of the first of their nodes."""
+    if not np.isfinite(x) or abs(x) > 1e15 * step:
+        return -1
+    place = math.floor(x / step)
+    t = x / step - place
+    slopes[0] = (-0.5 + t * (2.0 - 1.5 * t)) / step
+    slopes[1] = t * (-5.0 + 4.5 * t) / step
+    slopes[2] = (0.5 + t * (4.0 - 4.5 * t)) / step
+    slopes[3] = t * (-1.0 + 1.5 * t) / step
+    return int(place) - 1 - first
+
+
+@njit(**OPTIONS)
+def _gather(u, step, first, scale, values, out):
+    weights = np.empty(4)
+    for c in range(u.shape[0]):
+        for i in range(u.shape[1]):
+            place = _weights(u[c, i], step, first, weights)
+            if place >= 0:
+                for q in range(4):
+                    w = scale[c] * weights[q]
+                    for k in range(out.shape[1]):
+                        out[i, k] += w * values[c, place + q, k]
+
+
+@njit(**OPTIONS)
+def _scatter(u, step, first, V, out):
+    weights = np.empty(4)
+    for c in range(u.shape[0]):
+        for i in range(u.shape[1]):
+            place = _weights(u[c, i], step, first, weights)
+            if place >= 0:
+                for q in range(4):
+                    for k in range(V.shape[1]):
+                        out[c, place + q, k] += weights[q] * V[i, k]
+
+
+@njit(**OPTIONS)
+def _slopes(u, step, first, A, values, out):
+    slopes = np.empty(4)
+    for c in range(u.shape[0]):
+        for i in range(u.shape[1]):
+            place = _weight_slopes(u[c, i], step, first, slopes)
+            if place >= 0:
+                total = 0.0
+                for q in range(4):
+                    for k in range(A.shape[1]):
+                        total += slopes[q] * A[i, k] * values[c, place + q, k]
+                out[c, i] = total
+
+
+@njit(**OPTIONS)
+def _features(u, step, first, factors, out):
+    weights = np.empty(4)
+    for i in range(u.shape[1]):
+        for c in range(u.shape[0]):
+            place = _weights(u[c, i], step, first, weights)
+            if place >= 0:
+                for q in range(4):
+                    w = weights[q]
+                    for k in range(factors.shape[2]):
+                        out[i, c, k] += w * factors[c, place + q, k]
+
+
+@njit(**OPTIONS)
+def _feature_slopes(u, step, first, factors, given, out):
+    slopes = np.empty(4)
+    for i in range(u.shape[1]):
+        for c in range(u.shape[0]):
+            place = _weight_slopes(u[c, i], step, first, slopes)
+            if place >= 0:
+                total = 0.0
+                for q in range(4):
+                    for k in range(factors.shape[2]):
+                        total += slopes[q] * factors[c, place + q, k] * given[i, c, k]
+                out[c, i] = total
