@@ -199,7 +199,7 @@ class Stages:
         """The posterior at theta by all rows, and how the fit went."""
         solution = objective.posterior(theta)
         rows = self.model.encoded(theta, self.data.sample.X[:RESIDUALS])
-        noise = Noise.normal(0.0) if self.model.likelihood else _noise(solution, rows, self.data)
+        noise = Noise.normal(0.0) if self.model.likelihood else scatter_of(solution, rows, self.data)
         result = FitResult(
             status=status.if_rested(objective.rested),
             objective=solution.objective,
@@ -261,7 +261,7 @@ class Stages:
         return watch
 
 
-def _noise(solution: Solution, rows: Array, data: Data) -> Noise:
+def scatter_of(solution: Solution, rows: Array, data: Data) -> Noise:
     """The scatter of observations by the residuals of some rows, as if these had not been learned from."""
     posterior = solution.posterior
     residuals = data.sample.y[: len(rows)] - posterior.mean(rows)

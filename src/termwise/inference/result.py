@@ -26,7 +26,8 @@ class FitResult:
     `objective` is the log marginal likelihood of the standardised target, or the sparse engine's lower bound
     on it, plus the log prior; `starts` has it for every start, on a few rows if the engine is sparse.
     `jitter` is what was added to the diagonal of the matrix that the posterior is a factor of. `scale` is by
-    what all variances were multiplied after it, as rows that were left out have shown.
+    what all variances were multiplied after it, as rows that were left out have shown. `residual` is that of
+    the linear systems at the end, |b - K x| / |b| of the worst, if they were solved step by step.
     """
 
     status: Status
@@ -38,3 +39,4 @@ class FitResult:
     rows: int = 0
     inducing: int | None = None
     scale: float = 1.0
+    residual: float | None = None

@@ -176,7 +176,8 @@ class _At:
 
     def gradient(self, evidence: Evidence) -> _Slopes:
         """All of the slope of the log likelihood for what the kernel is made of."""
-        total = self._through(evidence.through_K, exactly=True) + self._by_trace()
+        # Where P stands for K, its slope is that of P too.
+        total = self._through(evidence.through_K, exactly=not self.kernel.holds_all) + self._by_trace()
         if evidence.through_P.left.shape[1]:
             total += self._through(evidence.through_P, exactly=False)
         return total

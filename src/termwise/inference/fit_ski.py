@@ -1,0 +1,88 @@
+"""Learning from many rows by grid interpolation: from a few rows, exactly, to samples, to all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from termwise.encode.rows import ArrayChunk
+from termwise.errors import NumericalError
+from termwise.inference.aligned import aligned_solution
+from termwise.inference.climb import WORST, Climb, Effort, ascend, first_points, free_parameters
+from termwise.inference.coarse import (
+    FINE,
+    FIRST_LENGTHSCALE,
+    FIRST_STEP,
+    FIRST_STEPS,
+    LAST_STEPS,
+    MIDDLE,
+    RESIDUALS,
+    SEEN,
+    Data,
+    SparseOptions,
+    Stages,
+    scatter_of,
+)
+from termwise.inference.fit import Fit
+from termwise.inference.learnable import Learnable
+from termwise.inference.progress import Monitor
+from termwise.inference.result import FitResult
+from termwise.inference.ski import Grid, SkiObjective
+
+
+@dataclass(frozen=True)
+class SkiOptions:
+    """How to search: the kernel along a line, the grid, and from how many starts."""
+
+    kind: str
+    grid: Grid = field(default_factory=Grid)
+    n_starts: int = 2
+
+
+def fit_ski(
+    model: Learnable,
+    rows: ArrayChunk,
+    options: SkiOptions,
+    rng: np.random.Generator,
+    monitor: Monitor | None = None,
+) -> Fit:
+    """Maximise the interpolated log marginal likelihood + log prior over all parameters."""
+    starting, sampling, choosing = rng.spawn(3)
+    n_rows, data = rows.y.size, Data.in_memory(rows, sampling)
+    stages = Stages(model, data, SparseOptions(n_starts=options.n_starts), choosing, monitor)
+    climbs = stages.begin(first_points(model, options.n_starts, starting, FIRST_LENGTHSCALE))
+    best = max(climbs, key=lambda one: one.objective)
+    if best.objective <= -WORST:
+        raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
+    samples = [data.sample.rows(slice(size)) for size in stages.sizes if size < n_rows]
+    for place, part in enumerate([*samples, rows]):
+        objective = SkiObjective(model, part.X, part.y, options.kind, options.grid)
+        steps, tolerance = (FIRST_STEPS, MIDDLE) if place == 0 else (LAST_STEPS, FINE)
+        effort = Effort(tolerance, steps, best.widths, part.y.size, FIRST_STEP)
+        stages.forecast.next_stage()
+        watch = stages.watch(part.y.size, 0)
+        best = ascend(objective, best.theta, free_parameters(model), effort, watch)
+    return _concluded(stages, objective, best, tuple(climb.objective for climb in climbs))
+
+
+def _concluded(stages: Stages, objective: SkiObjective, best: Climb, starts: tuple[float, ...]) -> Fit:
+    """The posterior at the parameters that were found, and how the fit went."""
+    model, data = stages.model, stages.data
+    value, _ = objective.value_and_gradient(best.theta)
+    noise = float(np.exp(best.theta[-1]))
+    rows, kernel = model.encoded(best.theta, objective.X), model.kernel(best.theta)
+    solution, jitter = aligned_solution(kernel, rows, objective.y, noise)
+    seen = model.encoded(best.theta, data.sample.X[:RESIDUALS])
+    result = FitResult(
+        status=best.status.if_rested(objective.rested),
+        objective=value,
+        evaluations=stages.evaluations,
+        seconds=stages.clock(),
+        jitter=jitter,
+        starts=starts,
+        rows=data.n_rows,
+        residual=objective.residual,
+    )
+    posterior = replace(solution.posterior, seen=seen[:SEEN])
+    return Fit(model, best.theta, posterior, scatter_of(solution, seen, data), result)
