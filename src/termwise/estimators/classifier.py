@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from termwise.encode.encoder import Encoder
 from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, SeveralTermsError
-from termwise.estimators.base import LEADING, AdditiveModel
+from termwise.estimators.base import AdditiveModel
 from termwise.estimators.columns import ColumnChoice
 from termwise.estimators.dataset import Given, label_tasks, learn_dataset
 from termwise.estimators.frames import frame_like
@@ -34,6 +34,7 @@ from termwise.estimators.labels import (
 from termwise.estimators.options import one_of
 from termwise.estimators.runs import outcome_of
 from termwise.estimators.targets import Target
+from termwise.estimators.terms import LEADING
 from termwise.explain.checks import Checks, checks_of_labels
 from termwise.explain.cumulative import CumulativeScore
 from termwise.explain.explanation import Explanation, LocalExplanation
