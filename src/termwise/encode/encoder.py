@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -71,6 +71,35 @@ class LevelEncoder:
 
 
 ColumnEncoder = NumberEncoder | LevelEncoder
+
+
+class OneColumn(Protocol):
+    """From the values of a column to its codes, and back."""
+
+    def forward(self, values: np.ndarray) -> Array:
+        """Encode."""
+
+    def inverse(self, z: Array) -> np.ndarray:
+        """Decode."""
+
+
+class RowEncoder(Protocol):
+    """The way from a table to the rows that a kernel reads, and what its columns are."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the table."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns that a kernel reads."""
+
+    @property
+    def columns(self) -> Sequence[OneColumn]:
+        """How each of them is encoded."""
+
+    def transform(self, table: Table, *, owner: str = "the model") -> Array:
+        """The encoded rows."""
 
 
 @dataclass(frozen=True)

@@ -4,5 +4,12 @@ from __future__ import annotations
 
 from termwise.estimators.additive import AdditiveGPClassifier, AdditiveGPRegressor
 from termwise.estimators.oak import OAKClassifier, OAKRegressor
+from termwise.estimators.projected import ProjectedGPRegressor
 
-__all__ = ["AdditiveGPClassifier", "AdditiveGPRegressor", "OAKClassifier", "OAKRegressor"]
+__all__ = [
+    "AdditiveGPClassifier",
+    "AdditiveGPRegressor",
+    "OAKClassifier",
+    "OAKRegressor",
+    "ProjectedGPRegressor",
+]

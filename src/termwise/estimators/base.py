@@ -70,7 +70,7 @@ class AdditiveModel(TermModel):
         n_rows = table.n_rows
         if target.likelihood is not None:
             table, target = merged_rows(table, target)
-        schema = _schema(table, self.categorical)
+        schema = schema_of(table, self.categorical)
         table = schema.check(table, owner=type(self).__name__)
         counted = repeated_rows(target.times, table.n_rows)
         flow, unknown = self._uses_flow(), self.unknown
@@ -167,7 +167,7 @@ def keep_arguments(model: BaseEstimator, arguments: dict[str, Any]) -> None:
             setattr(model, name, value)
 
 
-def _schema(table: Table, categorical: Any) -> Schema:
+def schema_of(table: Table, categorical: Any) -> Schema:
     """The kinds of the columns; a mapping {name: kind} sets some, a list names columns of levels."""
     if isinstance(categorical, Mapping):
         return Schema.infer(table, kinds=categorical)

@@ -13,6 +13,7 @@ from termwise.inference.calibrate import FOLDS
 from termwise.inference.coarse import CANDIDATES, MOST_SAMPLED, Data, SparseOptions, fit_sparse
 from termwise.inference.fit import Fit, FitOptions, fit_exact
 from termwise.inference.kept import KEPT_BYTES
+from termwise.inference.learnable import Learnable
 from termwise.inference.levels import LevelColumn
 from termwise.inference.mixing import DEPTH
 from termwise.inference.model import Model
@@ -105,10 +106,11 @@ class Asked:
 
 
 def learn(
-    model: Model, rows: ArrayChunk, asked: Asked, rng: np.random.Generator, monitor: Monitor | None
+    model: Learnable, rows: ArrayChunk, asked: Asked, rng: np.random.Generator, monitor: Monitor | None
 ) -> Fit:
     """Fit a table in memory by the engine that is asked for or that suits its rows."""
-    check_level_memory(model, asked.threads)
+    if isinstance(model, Model):
+        check_level_memory(model, asked.threads)
     engine = asked.engine(rows.y.size, sites=model.likelihood is not None)
     if engine == "exact":
         check_exact_memory(asked, rows.y.size, sites=model.likelihood is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
@@ -12,15 +12,12 @@ from termwise.estimators.labels import label_text, label_values
 from termwise.explain.runnable import Runnable
 from termwise.likelihoods import Student
 
-if TYPE_CHECKING:
-    from termwise.estimators.base import AdditiveModel
-
 LABELS = ("logit", "probit")  # the kinds that predict one of two labels
 AGAINST = " against the rest"  # of one label, of which the model knows that there are more
 LISTED = 2000  # of more terms than can be listed, so many go along
 
 
-def runnable_of(model: AdditiveModel) -> Runnable:
+def runnable_of(model: Any) -> Runnable:
     """What it takes to run the model elsewhere."""
     kind, noise = model._kind()
     quantity, target = model._quantity()

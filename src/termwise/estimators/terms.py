@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from termwise.encode.encoder import Encoder
+from termwise.encode.encoder import RowEncoder
 from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TermError
 from termwise.estimators.frames import frame_like, index_of
@@ -23,6 +23,7 @@ from termwise.explain.concurvity import Concurvity
 from termwise.explain.cumulative import CumulativeScore, Parts, Scores
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
+from termwise.explain.runnable import Runnable
 from termwise.explain.terms import Term
 from termwise.inference.fit import Fit
 from termwise.kernels.terms import Subset
@@ -35,7 +36,8 @@ LEADING = 6  # terms drawn by default
 class TermModel(BaseEstimator):
     """Abstract: a fitted posterior with the way into it, `encoder_`, and out of it, `target_scale_`."""
 
-    def _keep(self, found: Fit, encoder: Encoder, scale: Standardise) -> None:
+    def _keep(self, found: Fit, encoder: RowEncoder, scale: Standardise) -> None:
+        self.encoder_: Any
         self.encoder_, self.posterior_, self.target_scale_ = encoder, found.posterior, scale
         self.noise_ = found.noise
         self.fit_result_, self.objective_ = found.result, found.result.objective
@@ -171,7 +173,11 @@ class TermModel(BaseEstimator):
             replace(effect(self.posterior_, self.encoder_, term, scale), quantity=quantity, target=target)
             for term in (leading if terms is None else ranked.named(terms))
         )
-        return Explanation(ranked.table, ranked.order_shares, effects, self.explained_, runnable_of(self))
+        return Explanation(ranked.table, ranked.order_shares, effects, self.explained_, self._runs())
+
+    def _runs(self) -> Runnable | None:
+        """The model as something that can run elsewhere, if it can."""
+        return runnable_of(self)
 
     def _kind(self) -> tuple[str, float]:
         """How a latent value becomes a prediction, and the variance of the noise on it."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import kstest, kurtosis, skew
 
-from termwise.encode.encoder import Encoder, NumberEncoder
+from termwise.encode.encoder import NumberEncoder, RowEncoder
 from termwise.explain.plain import frame_of, plain
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
@@ -175,7 +175,7 @@ def calibration_of(codes: Array, p: Array) -> Calibration:
     return Calibration(np.linspace(0.0, 1.0, BINS + 1), counts, predicted, observed, error)
 
 
-def column_checks(posterior: Posterior, encoder: Encoder) -> tuple[ColumnCheck, ...]:
+def column_checks(posterior: Posterior, encoder: RowEncoder) -> tuple[ColumnCheck, ...]:
     """Every column of numbers as it was encoded for the fit."""
     return tuple(
         column_check(name, posterior.rows[:, d])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from termwise.encode.encoder import Encoder, LevelEncoder
+from termwise.encode.encoder import LevelEncoder, RowEncoder
 from termwise.errors import TermError
 from termwise.explain.plain import frame_of, plain
 from termwise.explain.terms import Term, column_names
@@ -121,7 +121,7 @@ def band_end(mean: Array, std: Array | None, band: tuple[Array, Array] | None, w
     return end
 
 
-def effect(posterior: Posterior, encoder: Encoder, term: Term, scale: float) -> Effect:
+def effect(posterior: Posterior, encoder: RowEncoder, term: Term, scale: float) -> Effect:
     """Evaluate a term on a grid over the training range (all levels of a column of levels)."""
     if not 1 <= term.order <= MOST_FEATURES:
         raise TermError(
@@ -153,7 +153,7 @@ def effect(posterior: Posterior, encoder: Encoder, term: Term, scale: float) -> 
     )
 
 
-def _arranged(encoder: Encoder, term: Term) -> list[int]:
+def _arranged(encoder: RowEncoder, term: Term) -> list[int]:
     """The columns of a term; of three, numbers first, so that slices are at levels if there are any."""
     columns = list(term.columns)
     if term.order == MOST_FEATURES:
@@ -167,7 +167,7 @@ def _where_missing(posterior: Posterior, term: Term, scale: float) -> float:
     return scale * float(np.sqrt(posterior.term_variance(term.columns, nothing)[0]))
 
 
-def _grid(encoder: Encoder, rows: Array, d: int, size: int) -> Array:
+def _grid(encoder: RowEncoder, rows: Array, d: int, size: int) -> Array:
     """An even grid in the units of the table, encoded; or every level."""
     column = encoder.columns[d]
     if isinstance(column, LevelEncoder):
@@ -177,7 +177,7 @@ def _grid(encoder: Encoder, rows: Array, d: int, size: int) -> Array:
     return column.forward(np.linspace(low, high, size))
 
 
-def _slices(encoder: Encoder, rows: Array, d: int) -> Array:
+def _slices(encoder: RowEncoder, rows: Array, d: int) -> Array:
     """Three quantiles of a number, encoded; or the most frequent levels, in their order."""
     known = rows[~np.isnan(rows)]
     column = encoder.columns[d]

@@ -143,7 +143,7 @@ class ProjectedLayout(Layout):
     @cached_property
     def rows(self) -> run.Rows:
         """Coordinates; there are no amplitudes."""
-        return run.Rows(self.u, np.zeros((len(self.u), 0)))
+        return run.Rows(self.u, np.broadcast_to(0.0, self.u.shape))
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:

@@ -171,7 +171,7 @@ class _At:
         kernel = Interpolated(
             kind, covering(rows.u, grid.step, grid.most), rows.u, scale * weight, constant, noise
         )
-        a = rows.a if rows.a.size else np.zeros((0, rows.u.shape[1]))
+        a = rows.a if np.any(rows.a) else np.zeros((0, rows.u.shape[1]))
         return cls(kernel, np.sqrt(scale) * a.T, a, weight, variances)
 
     def gradient(self, evidence: Evidence) -> _Slopes:

@@ -1,0 +1,88 @@
+"""All columns as numbers beside each other: for models that mix columns before they look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from termwise.encode.encoder import Encoder, LevelEncoder
+from termwise.encode.scale import Array
+from termwise.table import Table, level_text
+
+
+@dataclass(frozen=True)
+class DenseEncoder:
+    """Numbers standardised, levels one-hot, and where cells were missing a number that says so.
+
+    `parts` has for each column that is encoded the frequencies of its levels, or of a column of numbers how
+    often it was missing. A column of levels has a total variance of one, as a number has. A missing cell and
+    an unknown level stand at the mean.
+    """
+
+    encoder: Encoder
+    parts: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def fit(cls, encoder: Encoder, X: Array) -> DenseEncoder:
+        """Count levels and missing cells in encoded rows."""
+        parts = []
+        for column, x in zip(encoder.columns, X.T, strict=True):
+            known = x[~np.isnan(x)]
+            if isinstance(column, LevelEncoder):
+                counts = np.bincount(known.astype(np.intp), minlength=len(column.levels))
+                parts.append(tuple((counts / max(known.size, 1)).tolist()))
+            else:
+                parts.append((1.0 - known.size / x.size,))
+        return cls(encoder, tuple(parts))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each number says: "age", "city=Oslo", "age missing"."""
+        return tuple(name for name, _ in self._features())
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The position of the column that each number comes from, among those that are encoded."""
+        return tuple(source for _, source in self._features())
+
+    def _features(self) -> list[tuple[str, int]]:
+        found = []
+        for place, (name, column) in enumerate(zip(self.encoder.names, self.encoder.columns, strict=True)):
+            if isinstance(column, LevelEncoder):
+                found += [(f"{name}={level_text(level)}", place) for level in column.levels]
+            else:
+                found.append((name, place))
+                found += [(f"{name} missing", place)] * (self.parts[place][0] > 0.0)
+        return found
+
+    def spread(self, X: Array) -> Array:
+        """Encoded rows as numbers alone, (n, features)."""
+        columns: list[Array] = []
+        for column, part, x in zip(self.encoder.columns, self.parts, X.T, strict=True):
+            missing = np.isnan(x)
+            if isinstance(column, LevelEncoder):
+                frequencies = np.array(part)
+                scale = np.sqrt(1.0 - float(np.sum(frequencies**2)))
+                hot = x[:, None] == np.arange(frequencies.size)
+                columns += list(np.where(missing, 0.0, ((hot - frequencies) / scale).T))
+            else:
+                columns.append(np.where(missing, 0.0, x))
+                if part[0] > 0.0:
+                    columns.append((missing - part[0]) / np.sqrt(part[0] * (1.0 - part[0])))
+        return np.stack(columns, axis=1)
+
+    def transform(self, table: Table, *, owner: str = "the model") -> Array:
+        """The rows of a table as numbers alone."""
+        return self.spread(self.encoder.transform(table, owner=owner))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {**self.encoder.to_dict(), "parts": [list(part) for part in self.parts]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> DenseEncoder:
+        """Read what `to_dict` wrote."""
+        return cls(Encoder.from_dict(data), tuple(tuple(map(float, part)) for part in data["parts"]))

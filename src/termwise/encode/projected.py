@@ -1,0 +1,59 @@
+"""Rows along directions: what is left of a table after projection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from termwise.encode.dense import DenseEncoder
+from termwise.encode.scale import Array
+from termwise.table import Schema, Table
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A coordinate is its own code."""
+
+    def forward(self, values: np.ndarray) -> Array:
+        """As it is."""
+        return np.asarray(values, dtype=np.float64)
+
+    def inverse(self, z: Array) -> Array:
+        """As it is."""
+        return z
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedEncoder:
+    """Tables to coordinates: `projection` has a row for each, with a loading of each number of `dense`.
+
+    `groups` are the numbers of coordinates that belong together.
+    """
+
+    dense: DenseEncoder
+    projection: Array
+    groups: tuple[int, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the table."""
+        return self.dense.encoder.schema
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Such as "direction 3", or "direction 3.1" and so on if it has several coordinates."""
+        found = []
+        for number, size in enumerate(self.groups, start=1):
+            several = [f"direction {number}.{part + 1}" for part in range(size)]
+            found += [f"direction {number}"] if size == 1 else several
+        return tuple(found)
+
+    @property
+    def columns(self) -> tuple[Coordinate, ...]:
+        """How each coordinate is encoded: not at all."""
+        return (Coordinate(),) * len(self.projection)
+
+    def transform(self, table: Table, *, owner: str = "the model") -> Array:
+        """The coordinates of the rows, (n, C)."""
+        return self.dense.transform(table, owner=owner) @ self.projection.T

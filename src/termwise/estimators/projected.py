@@ -1,0 +1,192 @@
+"""Regression along directions: for tables of many columns, or whose columns act together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from termwise.encode.dense import DenseEncoder
+from termwise.encode.encoder import fit_encoder
+from termwise.encode.projected import ProjectedEncoder
+from termwise.encode.rows import ArrayChunk
+from termwise.errors import OptionError
+from termwise.estimators.base import keep_arguments, schema_of, seed_of
+from termwise.estimators.columns import require_columns
+from termwise.estimators.engine import EXACT_ROWS, Asked, check_sparse_memory, learn
+from termwise.estimators.options import one_of, whole_number
+from termwise.estimators.predicting import TermRegressor
+from termwise.estimators.targets import NORMAL, prepared_target
+from termwise.explain.directions import Loadings, Sensitivity, coordinate_slopes, sensitivity
+from termwise.inference.directed import best_count, directed
+from termwise.inference.fit import Fit
+from termwise.inference.fit_ski import SkiOptions, fit_ski
+from termwise.inference.progress import Monitor, monitored
+from termwise.inference.projected import ProjectedModel
+from termwise.inference.ski import Grid
+from termwise.kernels.fused.radial import RADIAL
+from termwise.kernels.projected import ONE_COLUMN
+from termwise.table import read_table
+
+DIRECTIONS = ("diverse", "random", "none")
+INFERENCES = ("auto", "exact", "sparse", "ski")
+BY_GRID = ("se", "matern32", "matern52")  # smooth enough to be interpolated
+ROWS = 2000  # over which slopes are averaged
+
+
+class ProjectedGPRegressor(TermRegressor):
+    """A sum of functions, each of the position of a row along one direction. Projected additive GPs (2020).
+
+    Directions are not learned, but a lengthscale of each feature is: features are divided by it before they
+    are projected. A column of levels becomes one number for each level; a missing cell stands at the mean,
+    and if there were some in `fit`, a further number says where.
+
+    Parameters
+    ----------
+    n_directions : int or "auto"
+        How many directions; "auto" tries 5, 10, 20, 40 and 80 on some rows and takes the most likely.
+    directions : {"diverse", "random", "none"}
+        As different from each other as can be; drawn from a normal; or none: one function of all features.
+    degrees : sequence of int, optional
+        How many coordinates each function has, in the place of n_directions: (1, 1, 2, 3) are two of one
+        coordinate, one of two and one of three. With directions="random".
+    kernel : {"se", "matern12", "matern32", "matern52", "imq", "cosine"}
+        How smooth the functions are; "cosine" is for functions of one coordinate.
+    ard : bool
+        Whether each feature has a lengthscale of its own.
+    weights : {"equal", "learned"}
+        Whether all directions have the same variance.
+    inference : {"auto", "exact", "sparse", "ski"}
+        "ski" interpolates on a grid, in time that grows with the rows; "auto" is exact up to 2,000 rows, then
+        by a grid where it can be, else sparse.
+    n_grid : int
+        Nodes of the grid to a lengthscale.
+    categorical, n_inducing, n_restarts, unknown, progress, random_state, n_jobs
+        As for `OAKRegressor`.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_directions: Any = 20,
+        directions: str = "diverse",
+        degrees: Sequence[int] | None = None,
+        kernel: str = "se",
+        ard: bool = True,
+        weights: str = "equal",
+        inference: str = "auto",
+        n_grid: int = 16,
+        categorical: Any = "auto",
+        n_inducing: int | None = None,
+        n_restarts: int = 2,
+        unknown: str = "marginalise",
+        progress: Any = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        keep_arguments(self, locals())
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a table and a target; any frame, numpy array or list of rows.
+
+        Writes `encoder_`, `target_scale_`, `posterior_`, `noise_`, `fit_result_`, `objective_`,
+        `n_directions_` and `inference_`, the engine that was used.
+        """
+        self._check_options()
+        table = read_table(X)
+        target, scale = prepared_target(NORMAL, y, None, table.n_rows)
+        schema = schema_of(table, self.categorical)
+        table = schema.check(table, owner=type(self).__name__)
+        encoder = fit_encoder(schema, table, flow=False, unknown=self.unknown)
+        require_columns(encoder)
+        encoded = encoder.transform(table)
+        dense = DenseEncoder.fit(encoder, encoded)
+        rows = ArrayChunk(dense.spread(encoded), target.y)
+        drawing, counting, searching = np.random.default_rng(seed_of(self.random_state)).spawn(3)
+        count = self._count(rows, counting)
+        model = self._model(count, rows.X.shape[1], drawing)
+        with monitored(self.progress) as monitor:
+            found = self._learn(model, rows, searching, monitor)
+        learned = ProjectedEncoder(dense, model.projection(found.theta), model.groups)
+        self._keep(found, learned, scale)
+        self.likelihood_, self.exposed_, self.n_directions_ = None, False, len(model.groups)
+        return self
+
+    def _count(self, rows: ArrayChunk, rng: np.random.Generator) -> int:
+        if self.n_directions != "auto" or self.degrees is not None or self.directions == "none":
+            return self.n_directions if self.n_directions != "auto" else 1
+        some = rows.rows(rng.permutation(rows.y.size)[:EXACT_ROWS])
+        return best_count(lambda count, stream: self._model(count, rows.X.shape[1], stream), some, rng)
+
+    def _model(self, count: int, features: int, rng: np.random.Generator) -> ProjectedModel:
+        degrees = (1,) * count if self.degrees is None else tuple(int(degree) for degree in self.degrees)
+        drawn, groups = directed(self.directions, degrees, features, rng)
+        return ProjectedModel(drawn, groups, self.kernel, self.ard, self.weights == "learned")
+
+    def _learn(
+        self, model: ProjectedModel, rows: ArrayChunk, rng: np.random.Generator, monitor: Monitor | None
+    ) -> Fit:
+        self.inference_ = self._engine(model, rows.y.size)
+        if self.inference_ == "ski":
+            grid = Grid(1.0 / self.n_grid)
+            return fit_ski(model, rows, SkiOptions(self.kernel, grid, self.n_restarts), rng, monitor)
+        asked = Asked(self.inference_, self.n_inducing, "variance", self.n_restarts, self.n_jobs)
+        if self.inference_ == "sparse":
+            check_sparse_memory(asked.sparse_options("sparse", rows.y.size, sites=False), *rows.X.shape)
+        return learn(model, rows, asked, rng, monitor)
+
+    def _engine(self, model: ProjectedModel, n_rows: int) -> str:
+        by_grid = set(model.groups) == {1} and self.kernel in BY_GRID
+        if self.inference == "ski" and not by_grid:
+            raise OptionError(
+                "inference='ski' interpolates functions of one coordinate that are smooth; use one of the "
+                f"kernels {', '.join(map(repr, BY_GRID))} with directions of one coordinate, or "
+                "inference='sparse'"
+            )
+        if self.inference != "auto":
+            return self.inference
+        if n_rows <= EXACT_ROWS and self.n_inducing is None:
+            return "exact"
+        return "ski" if by_grid and self.n_inducing is None else "sparse"
+
+    def _check_options(self) -> None:
+        if self.n_directions != "auto":
+            whole_number("n_directions", self.n_directions, at_least=1)
+        one_of("directions", self.directions, DIRECTIONS)
+        one_of("kernel", self.kernel, tuple(RADIAL))
+        one_of("ard", self.ard, (True, False))
+        one_of("weights", self.weights, ("equal", "learned"))
+        one_of("inference", self.inference, INFERENCES)
+        one_of("unknown", self.unknown, ("marginalise", "error"))
+        whole_number("n_grid", self.n_grid, at_least=2)
+        whole_number("n_restarts", self.n_restarts, at_least=1)
+        if self.n_inducing is not None:
+            whole_number("n_inducing", self.n_inducing, at_least=1)
+        if self.degrees is not None:
+            for degree in self.degrees:
+                whole_number("a degree", degree, at_least=1)
+            if self.directions != "random" or not len(self.degrees):
+                raise OptionError("degrees are for directions='random', and at least one; leave them out")
+        several = self.directions == "none" or max(self.degrees or (1,)) > 1
+        if self.kernel in ONE_COLUMN and several:
+            raise OptionError(f"kernel={self.kernel!r} is no kernel of several coordinates; use another")
+
+    def _runs(self) -> None:
+        """A page has no sliders for directions."""
+
+    @property
+    def loadings_(self) -> Loadings:
+        """What each direction is made of, that of the term with the largest share first."""
+        ranked = [column for term in self.terms_ for column in term.columns]
+        names = tuple(self.encoder_.names[column] for column in ranked)
+        return Loadings(names, self.encoder_.dense.names, self.encoder_.projection[ranked])
+
+    @property
+    def sensitivity_(self) -> Sensitivity:
+        """How much the prediction depends on each column of the table, over rows that were learned from."""
+        self._check_has_terms()
+        posterior, dense = self.posterior_, self.encoder_.dense
+        rows = posterior.rows[:: -(-len(posterior.rows) // ROWS)]
+        slopes = coordinate_slopes(posterior, posterior.kernel.listed(len(self.encoder_.groups)), rows)
+        return sensitivity(slopes, self.encoder_.projection, dense.sources, dense.encoder.names)

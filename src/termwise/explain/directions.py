@@ -1,0 +1,70 @@
+"""What directions are made of, and how a whole prediction depends on each feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from termwise.explain.plain import frame_of
+from termwise.kernels.terms import Subset
+from termwise.measures.base import Array
+from termwise.posterior.posterior import Posterior
+
+STEP = 1e-4  # of a central difference, in lengthscales
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Loadings:
+    """How far one standard deviation of each feature moves a row along each direction, in lengthscales.
+
+    `values` is (coordinates, features), the coordinates ranked by the share of their term.
+    """
+
+    coordinates: tuple[str, ...]
+    features: tuple[str, ...]
+    values: Array
+
+    def frame(self) -> Any:
+        """A pandas data frame with a row for each coordinate and a column for each feature."""
+        columns = dict(zip(self.features, self.values.T, strict=True))
+        return frame_of(columns, list(self.coordinates))
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """The mean squared slope of the prediction for each feature, per standard deviation, as shares."""
+
+    features: tuple[str, ...]
+    shares: Array
+
+    def frame(self) -> Any:
+        """A pandas data frame, the feature that matters most first."""
+        order = np.argsort(-self.shares, kind="stable")
+        return frame_of({"feature": [self.features[i] for i in order], "share": self.shares[order]})
+
+
+def coordinate_slopes(posterior: Posterior, terms: Sequence[Subset], rows: Array) -> Array:
+    """d E f(x) / d u_c for all coordinates of rows, (n, C): terms share none, so that all move at once."""
+    slopes = np.zeros(rows.shape)
+    for place in range(max(map(len, terms), default=0)):
+        moved = np.array([term[place] for term in terms if len(term) > place], dtype=np.intp)
+        step = np.zeros(rows.shape[1])
+        step[moved] = STEP
+        own = [term for term in terms if len(term) > place]
+        up, down = (posterior.term_means(own, rows + sign * step) for sign in (1.0, -1.0))
+        slopes[:, moved] = (up - down) / (2.0 * STEP)
+    return slopes
+
+
+def sensitivity(
+    slopes: Array, projection: Array, sources: Sequence[int], features: Sequence[str]
+) -> Sensitivity:
+    """Chain slopes for coordinates to the numbers behind them, and add those of one column up."""
+    squares = np.mean((slopes @ projection) ** 2, axis=0)
+    totals = np.bincount(np.asarray(sources), weights=squares, minlength=len(features))
+    shares: Array = totals / max(float(np.sum(totals)), TINY)
+    return Sensitivity(tuple(features), shares)
