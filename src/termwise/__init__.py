@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 from termwise.__about__ import __version__
 
 if TYPE_CHECKING:
-    from termwise.estimators import AdditiveGPClassifier, AdditiveGPRegressor, OAKClassifier, OAKRegressor
+    from termwise.estimators import (
+        AdditiveGPClassifier,
+        AdditiveGPRegressor,
+        OAKClassifier,
+        OAKRegressor,
+        ProjectedGPRegressor,
+    )
     from termwise.io import load, save
 
 __all__ = [
@@ -16,6 +22,7 @@ __all__ = [
     "AdditiveGPRegressor",
     "OAKClassifier",
     "OAKRegressor",
+    "ProjectedGPRegressor",
     "__version__",
     "load",
     "save",
@@ -27,6 +34,7 @@ _HOMES = {
     "AdditiveGPRegressor": "termwise.estimators",
     "OAKClassifier": "termwise.estimators",
     "OAKRegressor": "termwise.estimators",
+    "ProjectedGPRegressor": "termwise.estimators",
     "load": "termwise.io",
     "save": "termwise.io",
 }

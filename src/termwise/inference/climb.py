@@ -16,8 +16,7 @@ from termwise.inference.learnable import Learnable
 from termwise.inference.result import Status
 from termwise.measures.base import Array
 
-# Short, as a climb finds its way from short lengthscales to long ones but seldom back; in sd of the column.
-FIRST_LENGTHSCALE, SPREAD = 0.3, 0.3  # and the sd of its logarithm among random starts
+SPREAD = 0.3  # sd of the logarithm of lengthscales among random starts
 FIRST_NOISES, NOISE_RANGE = (0.01, 0.1), (0.003, 0.3)  # in variances of the target
 FIRST_TOLERANCE, TOLERANCE = 1e-3, 1e-6  # relative change of the objective that ends a climb
 WORST = 1e100
@@ -62,12 +61,13 @@ class Climb:
 
 
 def first_points(
-    model: Learnable, count: int, rng: np.random.Generator, lengthscale: float = FIRST_LENGTHSCALE
+    model: Learnable, count: int, rng: np.random.Generator, lengthscale: float | None = None
 ) -> list[Array]:
     """One start for each of the first noises, then random lengthscales and noises.
 
-    The lengthscale is that of terms of one column.
+    The lengthscale is that of terms of one column, by default the model's own.
     """
+    lengthscale = lengthscale or model.first_lengthscale
     low, high = np.transpose(model.bounds())
     # The distance of rows in several columns at once grows like this root; where all are far, nothing slopes.
     farther = np.sqrt(model.orders.least_order)

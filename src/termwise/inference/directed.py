@@ -17,7 +17,6 @@ from termwise.measures.base import Array
 COUNTS = (5, 10, 20, 40, 80)
 TRIED_ROWS = 500  # on which numbers of directions are tried
 EFFORT = Effort(tolerance=1e-4, max_steps=40)
-LENGTHSCALE = 1.0  # with which every number begins
 
 
 def directed(
@@ -40,7 +39,7 @@ def best_count(
     found: dict[int, float] = {}
     for count, stream in zip(COUNTS, rng.spawn(len(COUNTS)), strict=True):
         model = make(count, stream)
-        start = first_points(model, 1, stream, LENGTHSCALE)[0]
+        start = first_points(model, 1, stream)[0]
         objective = ExactObjective(model, some.X, some.y, cores())
         found[count] = ascend(objective, start, free_parameters(model), EFFORT, _unwatched).objective
     return max(found, key=lambda count: found[count])

@@ -92,6 +92,7 @@ class Learnable(ABC):
 
     orders: Orders
     likelihood: Likelihood | None
+    first_lengthscale: float  # with which a search begins, in sd of a column
 
     @property
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ class Model(Learnable):
     columns: tuple[TrainableColumn, ...]
     orders: Orders
     likelihood: Likelihood | None = None
+    # Short, as a climb finds its way from short lengthscales to long ones but seldom back.
+    first_lengthscale: ClassVar[float] = 0.3  # type: ignore[misc]
 
     def with_likelihood(self, likelihood: Likelihood) -> Model:
         """The same with another likelihood."""

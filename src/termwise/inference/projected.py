@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,8 @@ class ProjectedModel(Learnable):
     weighted: bool = False
     likelihood: Likelihood | None = None
     orders: Orders = CONSTANT_AND_SUM
+    # Along every direction all features count: with short lengthscales rows are learned by heart.
+    first_lengthscale: ClassVar[float] = 1.0  # type: ignore[misc]
 
     @property
     def n_columns(self) -> int:

@@ -13,25 +13,33 @@ import numpy as np
 from termwise.__about__ import __version__
 from termwise.errors import ModelFileError, TermwiseWarning
 from termwise.estimators.additive import AdditiveGPClassifier, AdditiveGPRegressor
-from termwise.estimators.base import AdditiveModel
 from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.oak import OAKClassifier, OAKRegressor
-from termwise.estimators.regressor import AdditiveRegressor
+from termwise.estimators.predicting import TermRegressor
+from termwise.estimators.projected import ProjectedGPRegressor
 from termwise.estimators.targets import LIKELIHOODS, NORMAL
+from termwise.estimators.terms import TermModel
 from termwise.io.archive import ARRAYS, FORMAT, OPTIONAL
+from termwise.io.projected import PROJECTION, describe_projected
 from termwise.kernels.component import Component
 from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 
-ESTIMATORS: dict[str, type[AdditiveModel]] = {
+ESTIMATORS: dict[str, type[TermModel]] = {
     estimator.__name__: estimator
-    for estimator in (OAKRegressor, AdditiveGPRegressor, OAKClassifier, AdditiveGPClassifier)
+    for estimator in (
+        OAKRegressor,
+        AdditiveGPRegressor,
+        OAKClassifier,
+        AdditiveGPClassifier,
+        ProjectedGPRegressor,
+    )
 }
 
 PASSING = ("progress", "random_state")  # options that may be things of the session they are used in
 
 
-def describe(model: AdditiveModel) -> dict[str, Any]:
+def describe(model: TermModel) -> dict[str, Any]:
     """All of a model but its arrays, as JSON data; floats are kept exactly."""
     document = {
         "format": FORMAT,
@@ -42,7 +50,7 @@ def describe(model: AdditiveModel) -> dict[str, Any]:
     }
     if isinstance(model, AdditiveClassifier):
         document |= {"classes": _labels(model.classes_), "link": model.link_}
-    if isinstance(model, AdditiveRegressor):
+    if isinstance(model, TermRegressor):
         document |= {"likelihood": _likelihood(model.likelihood_), "exposed": model.exposed_}
     parts = parts_of(model)
     if parts == [model]:
@@ -57,7 +65,7 @@ def _likelihood(likelihood: Likelihood | None) -> dict[str, Any]:
     return {"name": name, **asdict(likelihood)}  # type: ignore[call-overload]
 
 
-def parts_of(model: AdditiveModel) -> list[Any]:
+def parts_of(model: TermModel) -> list[Any]:
     """The model itself, or one for each label if there are more than two."""
     return list(getattr(model, "estimators_", [model]))
 
@@ -72,22 +80,29 @@ def _labels(classes: Array) -> list[Any]:
     return labels
 
 
-def _fitted(model: AdditiveModel) -> dict[str, Any]:
+def _fitted(model: TermModel) -> dict[str, Any]:
+    own = describe_projected(model) if isinstance(model, ProjectedGPRegressor) else _additive(model)
+    return {
+        **own,
+        "noise": float(model.posterior_.noise),
+        "scatter": asdict(model.noise_),
+        "target_scale": asdict(model.target_scale_),
+        "fit_result": asdict(model.fit_result_),
+    }
+
+
+def _additive(model: Any) -> dict[str, Any]:
     posterior = model.posterior_
     return {
         "encoder": model.encoder_.to_dict(),
         "components": [_component(component) for component in posterior.additive.components],
         "variances": [float(variance) for variance in posterior.additive.variances],
-        "noise": float(posterior.noise),
-        "scatter": asdict(model.noise_),
         "terms": None if posterior.terms is None else [list(map(int, term)) for term in posterior.terms],
-        "target_scale": asdict(model.target_scale_),
-        "fit_result": asdict(model.fit_result_),
         "columns": [asdict(choice) for choice in model.columns_],
     }
 
 
-def arrays_of(model: AdditiveModel) -> dict[str, Array]:
+def arrays_of(model: TermModel) -> dict[str, Array]:
     """The arrays of a model, by name; those of one label of many have its number before it."""
     parts = parts_of(model)
     found = {
@@ -95,6 +110,8 @@ def arrays_of(model: AdditiveModel) -> dict[str, Array]:
         for number, part in enumerate(parts)
         for name in (*ARRAYS, *OPTIONAL)
     }
+    if isinstance(model, ProjectedGPRegressor):
+        found[PROJECTION] = model.encoder_.projection
     return {name: array for name, array in found.items() if array is not None}
 
 
@@ -106,7 +123,7 @@ def _component(component: Component) -> dict[str, Any]:
     }
 
 
-def _plain_params(model: AdditiveModel) -> dict[str, Any]:
+def _plain_params(model: TermModel) -> dict[str, Any]:
     """The arguments of the constructor; those that are not plain data are left out."""
     params = {}
     for name, value in model.get_params(deep=False).items():

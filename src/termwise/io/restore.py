@@ -5,7 +5,6 @@ Whatever is wrong is raised as an ordinary error; `load` gives it the path and t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
@@ -15,15 +14,18 @@ import numpy as np
 from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder
 from termwise.encode.flow import Flow
 from termwise.encode.scale import Standardise
-from termwise.estimators.base import AdditiveModel
 from termwise.estimators.classifier import LINKS, AdditiveClassifier
 from termwise.estimators.columns import ColumnChoice
-from termwise.estimators.options import KERNELS
-from termwise.estimators.regressor import AdditiveRegressor
+from termwise.estimators.options import KERNELS, one_of
+from termwise.estimators.predicting import TermRegressor
+from termwise.estimators.projected import INFERENCES, ProjectedGPRegressor
 from termwise.estimators.targets import LIKELIHOODS, NORMAL
+from termwise.estimators.terms import TermModel
 from termwise.inference.result import FitResult, Status
 from termwise.io.archive import ARRAYS, FIRST_FORMAT, OPTIONAL
 from termwise.io.describe import ESTIMATORS
+from termwise.io.numbers import known, number, numbers
+from termwise.io.projected import PROJECTION, check_arrays, noise_of, restore_encoder, restore_kernel
 from termwise.kernels.additive import AdditiveKernel
 from termwise.kernels.categorical import Categorical
 from termwise.kernels.column import ColumnKernel
@@ -42,12 +44,12 @@ COLUMN_KERNELS: dict[str, type[ColumnKernel]] = {**KERNELS, Categorical.name: Ca
 Kind = TypeVar("Kind")
 
 
-def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> AdditiveModel:
+def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> TermModel:
     """The model that `describe` described."""
-    kind = _known(ESTIMATORS, document["estimator"], "estimator")
+    kind = known(ESTIMATORS, document["estimator"], "estimator")
     params = _params(document["params"])
     model = kind(**params)
-    if isinstance(model, AdditiveRegressor):
+    if isinstance(model, TermRegressor):
         normal = document["format"] == FIRST_FORMAT  # it knew nothing else
         model.likelihood_ = None if normal else _likelihood(document["likelihood"])
         model.exposed_ = bool(document.get("exposed", False))  # files before did not say
@@ -59,11 +61,11 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Additiv
     if len(document["each"]) != len(model.classes_):
         raise ValueError(f"it has {len(document['each'])} parts for {len(model.classes_)} labels")
     each = []
-    for number, part in enumerate(document["each"]):
+    for place, part in enumerate(document["each"]):
         one = kind(**{**params, "class_weight": None})
         one.classes_, one.link_ = np.array([False, True]), model.link_
         own = {
-            name.removeprefix(f"{number}."): a for name, a in arrays.items() if name.startswith(f"{number}.")
+            name.removeprefix(f"{place}."): a for name, a in arrays.items() if name.startswith(f"{place}.")
         }
         each.append(_fitted(one, part, own))
     model._keep_each(each, model.classes_)
@@ -71,8 +73,7 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Additiv
 
 
 def _fitted(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
-    encoder = _encoder(document["encoder"])
-    posterior = _posterior(document, encoder, arrays)
+    encoder, posterior = _of_kind(model, document, arrays)
     scale = _built(Standardise, document["target_scale"])
     if scale.scale <= 0.0:
         raise ValueError(f"the scale of the target is {scale.scale}")
@@ -81,9 +82,25 @@ def _fitted(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]
     model.noise_ = _scatter(document["scatter"]) if "scatter" in document else Noise.normal(posterior.noise)
     model.fit_result_ = _fit_result(document["fit_result"])
     model.objective_ = model.fit_result_.objective
-    model.columns_ = _choices(document["columns"], encoder)
+    if isinstance(model, ProjectedGPRegressor):
+        model.n_directions_ = len(encoder.groups)
+        model.inference_ = one_of("inference", document["inference"], INFERENCES)
+    else:
+        model.columns_ = _choices(document["columns"], encoder)
     _keep_names(model, encoder)
     return model
+
+
+def _of_kind(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Any, Posterior]:
+    """The way into the posterior, and the posterior."""
+    encoder = _encoder(document["encoder"])
+    if not isinstance(model, ProjectedGPRegressor):
+        return encoder, _posterior(document, encoder, arrays)
+    projected = restore_encoder(encoder, document, arrays[PROJECTION])
+    check_arrays(arrays, len(projected.projection))
+    kernel = restore_kernel(document["kernel"], projected.groups)
+    own: dict[str, Any] = {name: array for name, array in arrays.items() if name != PROJECTION}
+    return projected, Posterior(kernel, **own, noise=noise_of(document))
 
 
 def _params(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,7 +111,7 @@ def _params(data: Mapping[str, Any]) -> dict[str, Any]:
     for pair in pairs:
         if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) not in (bool, int, float, str):
             raise ValueError(f"its class_weight has {str(pair)[:80]}")
-    return {**data, "class_weight": {label: _number(weight) for label, weight in pairs}}
+    return {**data, "class_weight": {label: number(weight) for label, weight in pairs}}
 
 
 def _keep_names(model: Any, encoder: Encoder) -> None:
@@ -113,7 +130,7 @@ def _labels(data: Any) -> Array:
 
 def _link(document: Mapping[str, Any]) -> str:
     name: str = document.get("link", document["params"].get("link"))  # files before had it as an option only
-    _known(LINKS, name, "link")
+    known(LINKS, name, "link")
     return name
 
 
@@ -122,7 +139,7 @@ def _likelihood(data: Mapping[str, Any]) -> Likelihood | None:
     name = given.pop("name")
     if name == NORMAL and not given:
         return None
-    found: Likelihood = _built(type(_known(LIKELIHOODS, name, "likelihood")), given)
+    found: Likelihood = _built(type(known(LIKELIHOODS, name, "likelihood")), given)
     if isinstance(found, Student) and (found.scale <= 0.0 or found.degrees <= 2.0):
         raise ValueError(f"its likelihood is {found}")
     return found
@@ -155,21 +172,19 @@ def _check_column(described: Column, column: ColumnEncoder) -> None:
 def _check_flow(flow: Flow) -> None:
     for step in (flow.units, *flow.steps):
         for name, value in asdict(step).items():
-            if _number(value) <= 0.0 and name in ("scale", "spread"):
+            if number(value) <= 0.0 and name in ("scale", "spread"):
                 raise ValueError(f"the {name} of an encoding is {value}")
-    if _number(flow.low) > _number(flow.high):
+    if number(flow.low) > number(flow.high):
         raise ValueError(f"an encoding goes from {flow.low} to {flow.high}")
 
 
 def _posterior(document: Mapping[str, Any], encoder: Encoder, arrays: Mapping[str, Array]) -> Posterior:
     described = zip(document["components"], encoder.columns, strict=True)
     components = tuple(_component(data, column) for data, column in described)
-    variances = _numbers(document["variances"])
+    variances = numbers(document["variances"])
     if not 1 <= len(variances) <= len(components) + 1 or min(variances) < 0.0:
         raise ValueError(f"{len(variances)} order variances do not belong to {len(components)} columns")
-    noise = _number(document["noise"])
-    if noise < 0.0:
-        raise ValueError(f"the noise is {noise}")
+    noise = noise_of(document)
     _check_arrays(arrays, encoder)
     terms = _terms(document["terms"], len(components), len(variances) - 1)
     return Posterior(AdditiveKernel(components, variances), **arrays, noise=noise, terms=terms)
@@ -177,11 +192,11 @@ def _posterior(document: Mapping[str, Any], encoder: Encoder, arrays: Mapping[st
 
 def _component(data: Mapping[str, Any], column: ColumnEncoder) -> Component:
     given = dict(data["kernel"])
-    kernel = _built(_known(COLUMN_KERNELS, given.pop("name"), "kernel"), given)
+    kernel = _built(known(COLUMN_KERNELS, given.pop("name"), "kernel"), given)
     measure = None
     if data["measure"] is not None:
         given = dict(data["measure"])
-        measure = _built(_known(MEASURES, given.pop("kind"), "measure"), given)
+        measure = _built(known(MEASURES, given.pop("kind"), "measure"), given)
     # The compiled loops look levels up without checking bounds, so all tables must have the same levels.
     levels = len(column.levels) if isinstance(column, LevelEncoder) else 0
     in_kernel = len(kernel.kappa) if isinstance(kernel, Categorical) else 0
@@ -190,7 +205,7 @@ def _component(data: Mapping[str, Any], column: ColumnEncoder) -> Component:
         raise ValueError(
             f"a column with {levels} levels has {in_kernel} in its kernel, {in_measure} in its measure"
         )
-    weight = _number(data["weight"])
+    weight = number(data["weight"])
     if weight < 0.0:
         raise ValueError(f"the weight of a column is {weight}")
     return Component(kernel, measure, weight)
@@ -224,8 +239,8 @@ def _terms(data: Any, n_columns: int, max_order: int) -> tuple[Subset, ...] | No
         return None
     terms = tuple(tuple(term) for term in data)
     for term in terms:
-        known = all(type(d) is int and 0 <= d < n_columns for d in term)
-        if not known or list(term) != sorted(set(term)) or len(term) > max_order:
+        inside = all(type(d) is int and 0 <= d < n_columns for d in term)
+        if not inside or list(term) != sorted(set(term)) or len(term) > max_order:
             raise ValueError(f"it has the term {term[:10]}")
     if len(set(terms)) != len(terms):
         raise ValueError("it has a term twice")
@@ -233,8 +248,8 @@ def _terms(data: Any, n_columns: int, max_order: int) -> tuple[Subset, ...] | No
 
 
 def _scatter(data: Mapping[str, Any]) -> Noise:
-    variances, weights = _numbers(data["variances"]), _numbers(data["weights"])
-    means = _numbers(data.get("means", [0.0] * len(weights)))  # files from before scatter could be skewed
+    variances, weights = numbers(data["variances"]), numbers(data["weights"])
+    means = numbers(data.get("means", [0.0] * len(weights)))  # files from before scatter could be skewed
     alike = len(variances) == len(weights) == len(means)
     if not weights or not alike or min(variances) < 0.0 or min(weights) <= 0.0:
         raise ValueError(f"the scatter of observations is {str(data)[:80]}")
@@ -244,8 +259,8 @@ def _scatter(data: Mapping[str, Any]) -> Noise:
 
 
 def _fit_result(data: Mapping[str, Any]) -> FitResult:
-    objective, seconds, jitter = (_number(data[name]) for name in ("objective", "seconds", "jitter"))
-    status, evaluations, starts = Status(data["status"]), int(data["evaluations"]), _numbers(data["starts"])
+    objective, seconds, jitter = (number(data[name]) for name in ("objective", "seconds", "jitter"))
+    status, evaluations, starts = Status(data["status"]), int(data["evaluations"]), numbers(data["starts"])
     inducing = data.get("inducing")
     return FitResult(
         status,
@@ -256,7 +271,8 @@ def _fit_result(data: Mapping[str, Any]) -> FitResult:
         starts,
         int(data.get("rows", 0)),
         None if inducing is None else int(inducing),
-        _number(data.get("scale", 1.0)),
+        number(data.get("scale", 1.0)),
+        None if data.get("residual") is None else number(data["residual"]),
     )
 
 
@@ -269,29 +285,6 @@ def _choices(data: Any, encoder: Encoder) -> tuple[ColumnChoice, ...]:
     return choices
 
 
-def _known(table: Mapping[str, Kind], name: Any, what: str) -> Kind:
-    if not isinstance(name, str) or name not in table:
-        raise ValueError(f"there is no {what} {str(name)[:80]!r}")
-    return table[name]
-
-
-def _number(value: Any) -> float:
-    # NumPy takes very large whole numbers for objects.
-    if (
-        type(value) not in (int, float)
-        or not math.isfinite(value)
-        or (type(value) is int and abs(value) > 2**53)
-    ):
-        raise ValueError(f"{str(value)[:80]!r} stands where a finite number is expected")
-    return float(value)
-
-
-def _numbers(values: Any) -> tuple[float, ...]:
-    if not isinstance(values, list):
-        raise ValueError(f"{str(values)[:80]!r} stands where a list of numbers is expected")
-    return tuple(_number(value) for value in values)
-
-
 def _built(kind: type[Kind], data: Mapping[str, Any]) -> Kind:
     """A dataclass of numbers and tuples of numbers, from the values of all its fields."""
     given = {field.name: "tuple" in str(field.type) for field in fields(kind) if field.init}  # type: ignore[arg-type]
@@ -299,4 +292,4 @@ def _built(kind: type[Kind], data: Mapping[str, Any]) -> Kind:
         raise ValueError(
             f"a {kind.__name__} has the parameters {sorted(data)[:10]}, expected {sorted(given)}"
         )
-    return kind(**{name: _numbers(v) if given[name] else _number(v) for name, v in data.items()})
+    return kind(**{name: numbers(v) if given[name] else number(v) for name, v in data.items()})

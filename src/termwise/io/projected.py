@@ -1,0 +1,95 @@
+"""A model along directions as plain data, and back; every part must fit every other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from termwise.encode.dense import DenseEncoder
+from termwise.encode.encoder import Encoder, LevelEncoder
+from termwise.encode.projected import ProjectedEncoder
+from termwise.io.archive import ARRAYS, OPTIONAL
+from termwise.io.numbers import known, number, numbers
+from termwise.kernels.fused.radial import RADIAL
+from termwise.kernels.projected import ONE_COLUMN, ProjectedKernel
+from termwise.measures.base import Array
+
+if TYPE_CHECKING:
+    from termwise.estimators.projected import ProjectedGPRegressor
+
+PROJECTION = "projection"  # an array besides those of every posterior
+
+
+def describe_projected(model: ProjectedGPRegressor) -> dict[str, Any]:
+    """What it has in the place of columns and their kernels."""
+    kernel = model.posterior_.kernel
+    assert isinstance(kernel, ProjectedKernel), "it is fitted so"
+    return {
+        "encoder": model.encoder_.dense.to_dict(),
+        "kernel": {
+            "kind": kernel.kind,
+            "groups": list(kernel.groups),
+            "weights": [float(weight) for weight in kernel.weights],
+            "variances": [float(variance) for variance in kernel.variances],
+        },
+        "inference": model.inference_,
+    }
+
+
+def restore_encoder(encoder: Encoder, document: Mapping[str, Any], projection: Array) -> ProjectedEncoder:
+    """The way from a table to coordinates."""
+    parts = tuple(numbers(part) for part in document["encoder"]["parts"])
+    if len(parts) != len(encoder.columns):
+        raise ValueError(f"{len(parts)} parts do not belong to {len(encoder.columns)} columns")
+    for part, column in zip(parts, encoder.columns, strict=True):
+        size = len(column.levels) if isinstance(column, LevelEncoder) else 1
+        levels = isinstance(column, LevelEncoder)
+        if (
+            len(part) != size
+            or min(part) < 0.0
+            or max(part) >= 1.0
+            or (levels and abs(sum(part) - 1.0) > 1e-9)
+        ):
+            raise ValueError(f"the frequencies of a column are {str(part)[:80]}")
+    dense = DenseEncoder(encoder, parts)
+    groups = document["kernel"]["groups"]
+    if not isinstance(groups, list) or not groups or not all(type(g) is int and g >= 1 for g in groups):
+        raise ValueError(f"its directions are {str(groups)[:80]}")
+    if projection.shape != (sum(groups), len(dense.names)) or not np.all(np.isfinite(projection)):
+        raise ValueError(f"its projection has the shape {projection.shape}")
+    return ProjectedEncoder(dense, projection, tuple(groups))
+
+
+def restore_kernel(data: Mapping[str, Any], groups: tuple[int, ...]) -> ProjectedKernel:
+    """The kernel of coordinates."""
+    known(RADIAL, data["kind"], "kernel")
+    weights, variances = numbers(data["weights"]), numbers(data["variances"])
+    if len(weights) != len(groups) or min(weights) < 0.0 or len(variances) != 2 or min(variances) < 0.0:
+        raise ValueError(f"its weights and variances are {str((weights, variances))[:80]}")
+    if data["kind"] in ONE_COLUMN and max(groups) > 1:
+        raise ValueError(f"{data['kind']} is no kernel of {max(groups)} coordinates")
+    return ProjectedKernel(data["kind"], groups, weights, (variances[0], variances[1]))
+
+
+def check_arrays(arrays: Mapping[str, Array], columns: int) -> None:
+    """Refuse arrays that are not those of a posterior of so many coordinates."""
+    if not {*ARRAYS, PROJECTION} <= arrays.keys() <= {*ARRAYS, *OPTIONAL, PROJECTION}:
+        raise ValueError(f"it has the arrays {sorted(arrays)[:10]}")
+    centres, alpha, root = arrays["centres"], arrays["alpha"], arrays["root"]
+    if alpha.ndim != 1 or centres.shape != (len(alpha), columns) or root.ndim != 2 or len(root) != len(alpha):
+        raise ValueError(f"arrays of shape {centres.shape}, {alpha.shape} and {root.shape} do not fit")
+    if not np.all(np.isfinite(alpha)) or not np.all(np.isfinite(root)) or np.any(np.isinf(centres)):
+        raise ValueError("its arrays have numbers that are not finite")
+    seen = arrays.get("seen", centres)
+    if seen.ndim != 2 or seen.shape[1] != columns or np.any(np.isinf(seen)):
+        raise ValueError(f"its seen rows are not finite rows of {columns} coordinates")
+
+
+def noise_of(document: Mapping[str, Any]) -> float:
+    """The variance of the noise."""
+    noise = number(document["noise"])
+    if noise < 0.0:
+        raise ValueError(f"the noise is {noise}")
+    return noise

@@ -1,0 +1,278 @@
+"""Models along directions: scikit-learn, tables of any kind, what the models say, and bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import termwise as tw
+from termwise import ProjectedGPRegressor
+from termwise.errors import ModelFileError, OptionError, TableError, TargetError, UnknownLevelError
+from termwise.table import read_table
+from tests.io.models import NEW, TABLE, TARGET, same_bits
+
+QUICK: dict[str, Any] = {"n_directions": 4, "n_restarts": 1}
+KINDS: dict[str, dict[str, Any]] = {
+    "diverse": QUICK,
+    "random": {**QUICK, "directions": "random", "kernel": "matern32", "ard": False},
+    "degrees": {"degrees": (1, 2, 3), "directions": "random", "n_restarts": 1, "weights": "learned"},
+    "one of all": {"directions": "none", "kernel": "imq", "n_restarts": 1},
+    "grid": {**QUICK, "inference": "ski"},
+    "sparse": {**QUICK, "inference": "sparse", "n_inducing": 15},
+    "cosine": {**QUICK, "kernel": "cosine"},
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@parametrize_with_checks([ProjectedGPRegressor(**QUICK), ProjectedGPRegressor(**KINDS["grid"])])
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def ridge(n: int = 200, seed: int = 0, features: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """A function of a sum of two features; the others do nothing."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, features))
+    return X, np.sin(1.5 * (X[:, 0] + X[:, 1])) + 0.1 * rng.standard_normal(n)
+
+
+@every_kind
+def test_terms_and_constant_sum_to_the_prediction(kind: str) -> None:
+    model = ProjectedGPRegressor(**KINDS[kind]).fit(TABLE, TARGET)
+    terms = model.predict_terms(NEW)
+    mean, std = model.predict(NEW, return_std=True)
+    np.testing.assert_allclose(model.constant_ + np.asarray(terms).sum(axis=1), mean, atol=1e-8)
+    assert np.all(std > 0.0)
+    _, of_terms = model.predict_terms(NEW, return_std=True)
+    assert np.all(np.asarray(of_terms) >= 0.0)
+    assert len(model.terms_) == model.n_directions_ == np.asarray(terms).shape[1]
+    assert model.sobol_["share"].sum() == pytest.approx(1.0)
+    assert 0.0 < model.explained_ <= 1.0
+
+
+@every_kind
+def test_a_loaded_model_is_the_same_bit_for_bit(kind: str, tmp_path: Any) -> None:
+    model = ProjectedGPRegressor(**KINDS[kind]).fit(TABLE, TARGET)
+    tw.save(model, tmp_path / "m")
+    loaded = tw.load(tmp_path / "m")
+    assert isinstance(loaded, ProjectedGPRegressor)
+    for one, other in zip(
+        model.predict(NEW, return_std=True), loaded.predict(NEW, return_std=True), strict=True
+    ):
+        assert same_bits(one, other)
+    assert loaded.posterior_.kernel == model.posterior_.kernel
+    assert (loaded.fit_result_, loaded.n_directions_) == (model.fit_result_, model.n_directions_)
+    assert (loaded.inference_, loaded.encoder_.dense) == (model.inference_, model.encoder_.dense)
+    assert same_bits(loaded.sensitivity_.shares, model.sensitivity_.shares)
+    tw.save(loaded, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
+
+
+def test_a_damaged_file_is_refused(tmp_path: Any) -> None:
+    model = ProjectedGPRegressor(**QUICK).fit(TABLE, TARGET)
+    tw.save(model, tmp_path / "m")
+    content = (tmp_path / "m").read_bytes()
+    for wrong in (
+        content.replace(b'"groups": [1, 1, 1, 1]', b'"groups": [1, 1, 1, 2]'),
+        content.replace(b'"kind": "se"', b'"kind": "so"'),
+        content.replace(b'"inference": "exact"', b'"inference": "xexac"'),
+    ):
+        assert wrong != content
+        (tmp_path / "wrong").write_bytes(wrong)
+        with pytest.raises(ModelFileError):
+            tw.load(tmp_path / "wrong")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_with_levels_and_missing_cells(frame: Any) -> None:
+    model = ProjectedGPRegressor(**QUICK).fit(frame(TABLE), TARGET)
+    np.testing.assert_allclose(
+        model.predict(frame(NEW)), ProjectedGPRegressor(**QUICK).fit(TABLE, TARGET).predict(NEW)
+    )
+    names = model.encoder_.dense.names
+    assert {"age", "age missing", "city=Oslo", "city=Bern"} <= set(names)
+    assert "income missing" not in names
+    frame_of_terms = model.predict_terms(frame(NEW))
+    assert list(frame_of_terms.columns) == [term.name for term in model.terms_]
+
+
+def test_dense_features_are_centred_with_variance_one_for_each_column() -> None:
+    model = ProjectedGPRegressor(**QUICK).fit(TABLE, TARGET)
+    dense = model.encoder_.dense
+    X = dense.transform(read_table(TABLE))
+    known = [name for name in dense.names if name not in ("age",) and not name.startswith("city")]
+    np.testing.assert_allclose(
+        X[:, [dense.names.index(name) for name in known]].mean(axis=0), 0.0, atol=1e-12
+    )
+    cities = [i for i, name in enumerate(dense.names) if name.startswith("city=")]
+    rows = np.array([city is not None for city in TABLE["city"]])
+    assert X[rows][:, cities].var(axis=0).sum() == pytest.approx(1.0, rel=1e-9)
+    np.testing.assert_array_equal(X[~rows][:, cities], 0.0)
+    assert X[:, dense.names.index("income")].var() == pytest.approx(1.0)
+
+
+def test_an_unknown_level_stands_at_the_mean_or_is_refused() -> None:
+    model = ProjectedGPRegressor(**QUICK).fit(TABLE, TARGET)
+    strange, missing = ({**NEW, "city": [city] * 4} for city in ("Atlantis", None))
+    assert same_bits(model.predict(strange), model.predict(missing))
+    strict = ProjectedGPRegressor(**QUICK, unknown="error").fit(TABLE, TARGET)
+    with pytest.raises(UnknownLevelError, match="Atlantis"):
+        strict.predict(strange)
+
+
+def test_sensitivity_finds_the_features_that_matter() -> None:
+    X, y = ridge()
+    model = ProjectedGPRegressor(n_directions=10, n_restarts=1).fit(X, y)
+    shares = model.sensitivity_.shares
+    assert shares[:2].sum() > 0.95
+    frame = model.sensitivity_.frame()
+    assert set(frame["feature"][:2]) == {"x0", "x1"}
+    assert frame["share"].sum() == pytest.approx(1.0)
+
+
+def test_sensitivity_is_the_mean_squared_slope() -> None:
+    X, y = ridge(80, features=3)
+    for options in (QUICK, KINDS["degrees"]):
+        model = ProjectedGPRegressor(**options).fit(X, y)
+        sd = X.std(axis=0)
+        slopes = []
+        for d in range(3):
+            step = 1e-4 * sd[d] * np.eye(3)[d]
+            slopes.append((model.predict(X + step) - model.predict(X - step)) / 2e-4)
+        squares = np.mean(np.square(slopes), axis=1)
+        np.testing.assert_allclose(model.sensitivity_.shares, squares / squares.sum(), rtol=1e-3)
+
+
+def test_loadings_move_rows_along_directions() -> None:
+    X, y = ridge(60, features=3)
+    model = ProjectedGPRegressor(**QUICK).fit(X, y)
+    loadings = model.loadings_
+    assert loadings.frame().shape == (4, 3)
+    assert loadings.coordinates[0] == model.terms_[0].name
+    moved = model._encode(X + X.std(axis=0) * np.array([1.0, 0.0, 0.0])) - model._encode(X)
+    order = [model.encoder_.names.index(name) for name in loadings.coordinates]
+    np.testing.assert_allclose(moved[:, order], np.tile(loadings.values[:, 0], (60, 1)), atol=1e-10)
+
+
+def test_explanations_are_curves_along_directions() -> None:
+    X, y = ridge()
+    model = ProjectedGPRegressor(**QUICK).fit(X, y)
+    found = model.explain(n_terms=2)
+    curve = found.effects[0]
+    assert curve.term.name == model.terms_[0].name
+    assert curve.mean.shape == curve.axes[0].shape
+    assert np.all(curve.high >= curve.low)
+    rows = model.explain(X[:3])
+    np.testing.assert_allclose(rows.predictions, model.predict(X[:3]), atol=1e-10)
+    assert model.check(X, y).fit.status in ("converged", "max_steps")
+    assert model.cumulative_score(X, y).frame().shape[0] == 5
+    assert model.concurvity(X).frame().shape[0] >= 1
+    with pytest.raises(OptionError, match="report"):
+        found.report()
+
+
+def test_a_grid_predicts_as_exact_inference_does() -> None:
+    X, y = ridge(300)
+    exact, grid = (ProjectedGPRegressor(n_directions=10, inference=i).fit(X, y) for i in ("exact", "ski"))
+    new, target = ridge(200, seed=1)
+    errors = [np.sqrt(np.mean((model.predict(new) - target) ** 2)) for model in (exact, grid)]
+    assert errors[1] == pytest.approx(errors[0], rel=0.03)
+    assert grid.objective_ == pytest.approx(exact.objective_, abs=1.0)
+
+
+def test_the_engine_follows_the_rows() -> None:
+    X, y = ridge(2100)
+    assert ProjectedGPRegressor(**QUICK).fit(X, y).inference_ == "ski"
+    assert ProjectedGPRegressor(**QUICK, kernel="imq").fit(X, y).inference_ == "sparse"
+    assert ProjectedGPRegressor(**QUICK).fit(X[:100], y[:100]).inference_ == "exact"
+
+
+def test_a_number_of_directions_is_found_by_the_evidence() -> None:
+    X, y = ridge(150)
+    model = ProjectedGPRegressor(n_directions="auto", n_restarts=1).fit(X, y)
+    assert model.n_directions_ in (5, 10, 20, 40, 80)
+    additive = X[:, :3].sum(axis=1)
+    few = ProjectedGPRegressor(n_directions="auto", n_restarts=1).fit(X, additive + 0.1 * y)
+    assert few.n_directions_ >= 5
+
+
+@pytest.mark.parametrize("inference", ["exact", "ski"])
+def test_more_columns_than_rows_one_direction_and_constant_columns(inference: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 60))
+    X[:, 5] = 3.0
+    y = X[:, 0] + 0.1 * rng.standard_normal(30)
+    for count in (1, 8, 90):
+        model = ProjectedGPRegressor(n_directions=count, n_restarts=1, inference=inference).fit(X, y)
+        mean, std = model.predict(X, return_std=True)
+        assert np.all(np.isfinite(mean))
+        assert np.all(std > 0.0)
+        assert model.encoder_.projection.shape == (count, 59)
+
+
+def test_duplicate_rows_and_points_far_away_are_no_trouble() -> None:
+    X, y = ridge(60)
+    for inference in ("exact", "ski"):
+        model = ProjectedGPRegressor(**QUICK, inference=inference).fit(np.vstack([X, X]), np.append(y, y))
+        far = np.vstack([X[:2], 50.0 * X[:2], np.full((1, 6), 1e6)])
+        mean, std = model.predict(far, return_std=True)
+        assert np.all(np.isfinite(mean))
+        assert np.all(std > 0.0)
+        assert std[-1] >= std[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_directions": 0}, "n_directions is 0"),
+        ({"n_directions": "many"}, "n_directions is 'many'"),
+        ({"directions": "learned"}, "directions is 'learned'"),
+        ({"kernel": "rbf"}, "kernel is 'rbf'"),
+        ({"degrees": (1, 2)}, "degrees are for"),
+        ({"degrees": (), "directions": "random"}, "degrees are for"),
+        ({"degrees": (0,), "directions": "random"}, "a degree is 0"),
+        ({"kernel": "cosine", "directions": "none"}, "no kernel of several"),
+        ({"inference": "stochastic"}, "inference is 'stochastic'"),
+        ({"inference": "ski", "kernel": "matern12"}, "interpolates"),
+        ({"inference": "ski", "degrees": (2,), "directions": "random"}, "interpolates"),
+        ({"inference": "exact", "n_inducing": 5}, "no inducing rows"),
+        ({"n_grid": 1}, "n_grid is 1"),
+        ({"ard": "yes"}, "ard is 'yes'"),
+        ({"weights": None}, "weights is None"),
+    ],
+)
+def test_options_that_cannot_be_are_named(options: dict[str, Any], message: str) -> None:
+    X, y = ridge(20)
+    with pytest.raises(OptionError, match=message):
+        ProjectedGPRegressor(**options).fit(X, y)
+
+
+def test_tables_and_targets_that_cannot_be_are_named() -> None:
+    X, y = ridge(20)
+    with pytest.raises(TableError, match="no column varies"):
+        ProjectedGPRegressor().fit(np.ones((20, 2)), y)
+    with pytest.raises(TargetError, match="nothing to explain"):
+        ProjectedGPRegressor().fit(X, np.ones(20))
+
+
+def test_pipelines_grids_and_seeds() -> None:
+    X, y = ridge(90)
+    model = ProjectedGPRegressor(**QUICK)
+    search = GridSearchCV(model, {"n_directions": [2, 4]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.0
+    piped = make_pipeline(StandardScaler(), clone(model))
+    assert np.mean(cross_val_score(piped, X, y, cv=3)) > 0.0
+    one, again, other = (
+        ProjectedGPRegressor(**QUICK, random_state=seed).fit(X, y).predict(X) for seed in (0, 0, 1)
+    )
+    assert same_bits(one, again)
+    assert not np.allclose(one, other)
