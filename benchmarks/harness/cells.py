@@ -45,7 +45,7 @@ class Cell:
     auc: float | None = None
     log_density: float | None = None  # mean over rows; of labels the log likelihood
     coverage: float | None = None  # of the 90 % interval
-    terms: int | None = None  # that reach 99 % of the score of all
+    terms: int | None = None  # that reach 99 % of the score of all; one more than are tried if these do not
     ten_terms: float | None = None  # the score of ten terms, over that of all
     first_order: float | None = None  # the share of single features
     orders: str = ""  # per cent of the prior variance that each order has, of a kernel with all of them
@@ -60,11 +60,6 @@ class Cell:
     def key(self) -> Key:
         """Where it stands."""
         return Key(self.dataset, self.split, self.model)
-
-    @property
-    def terms_at_least(self) -> int | None:
-        """The terms that reach the score, one more than are tried if all of those do not."""
-        return TRIED_TERMS + 1 if self.terms is None and self.ten_terms is not None else self.terms
 
     @property
     def mse(self) -> float | None:

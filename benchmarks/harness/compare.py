@@ -20,7 +20,6 @@ from benchmarks.harness.cells import Cell
 LOWER = ("rmse", "mse", "fit_seconds", "predict_seconds", "peak_megabytes", "terms")
 HIGHER = ("accuracy", "auc", "log_density", "ten_terms", "first_order")  # the last as it is simpler
 NEAR = {"coverage": 0.9}  # the value that is best
-READ = {"terms": "terms_at_least"}  # what a cell says of a score, where it is not its column
 TIE_DIGITS = 9  # a mean over splits is not exact, so equal scores can differ in the digits after these
 
 
@@ -244,7 +243,7 @@ def costs(cells: Iterable[Cell], score: str) -> dict[str, Cost]:
 
 def _mean(cells: Sequence[Cell], score: str) -> Mean:
     better(score)
-    given = [(cell.error, getattr(cell, READ.get(score, score))) for cell in cells]
+    given = [(cell.error, getattr(cell, score)) for cell in cells]
     values = [
         float(value) for error, value in given if not error and value is not None and math.isfinite(value)
     ]

@@ -70,8 +70,8 @@ class Parsimony:
     first_order: float | None
 
 
-def parsimony(model: Ours, X: Columns, y: np.ndarray) -> Parsimony:
-    """Prune to ten terms, and to fewer as long as the score stays; R² of numbers, accuracy of labels.
+def parsimony(model: Ours, X: Columns, y: np.ndarray, *, counted: bool = True) -> Parsimony:
+    """Prune to ten terms, and if asked to fewer as long as the score stays; R² of numbers, accuracy of labels.
 
     A model that explains nothing is reached by no term at all, so that its ten terms have a ratio of one.
     """
@@ -81,19 +81,21 @@ def parsimony(model: Ours, X: Columns, y: np.ndarray) -> Parsimony:
     whole, empty = estimator.score(X, y), _empty_score(model.task, y)
     first = float(estimator.order_shares_[0])
     if whole <= empty:
-        return Parsimony(0, 1.0, first)
+        return Parsimony(0 if counted else None, 1.0, first)
     ten = estimator.prune(n_terms=TEN)
     score = ten.score(X, y)
+    if not counted:
+        return Parsimony(None, score / whole, first)
     terms = 0 if empty >= REACHED * whole else _terms(estimator, ten, X, y, whole)
     return Parsimony(terms, score / whole, first)
 
 
-def _terms(estimator: Any, ten: Any, X: Columns, y: np.ndarray, whole: float) -> int | None:
-    """As few terms as halving finds that reach the score, or all that are tried; None if these do not."""
+def _terms(estimator: Any, ten: Any, X: Columns, y: np.ndarray, whole: float) -> int:
+    """As few terms as halving finds that reach the score, or all that are tried; one more if these do not."""
     enough = REACHED * whole
     if ten.score(X, y) < enough:
         more = estimator.prune(n_terms=TRIED_TERMS).score(X, y)
-        return TRIED_TERMS if more >= enough else None
+        return TRIED_TERMS if more >= enough else TRIED_TERMS + 1
     few, many = 0, len(ten.terms_)  # not known to be enough; known to be
     while many - few > 1:
         half = (few + many) // 2
