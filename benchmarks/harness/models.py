@@ -10,7 +10,7 @@ from pathlib import Path
 import termwise
 from benchmarks.harness.environment import EnvironmentFailedError, python_of
 from benchmarks.harness.model import Model
-from benchmarks.harness.ours import OURS, Ours
+from benchmarks.harness.ours import OURS, PROJECTED, Ours
 from benchmarks.peers.registry import PEERS, requirements
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -22,13 +22,14 @@ class UnknownModelError(ValueError):
 
 def names(task: str) -> list[str]:
     """All models that can do a task."""
-    return [*OURS, *(name for name, peer in PEERS.items() if task in peer.tasks)]
+    ours = [name for name in OURS if task == "regression" or name not in PROJECTED]
+    return [*ours, *(name for name, peer in PEERS.items() if task in peer.tasks)]
 
 
 def maker(name: str, task: str, *, seed: int) -> Callable[[], Model]:
     """A function that makes a model, not fitted yet."""
     if name in OURS:
-        return lambda: Ours(name, task)
+        return lambda: Ours(name, task, seed)
     peer = PEERS.get(name)
     if peer is None:
         raise UnknownModelError(f"no model {name!r}; choose from {', '.join(names(task))}")

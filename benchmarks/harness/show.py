@@ -34,7 +34,6 @@ from benchmarks.published import Printed, published
 OWN = ("terms", "ten_terms", "first_order")  # scores that only ours have
 ALWAYS = ("coverage", "terms", "ten_terms", "first_order", "fit_seconds", "predict_seconds", "peak_megabytes")
 DPI = 120
-REFERENCE = OURS[0]
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def show(measured: Measured, place: Path) -> None:
     cells = sorted(measured.cells, key=lambda cell: table.sets.index(cell.dataset))
     fair = shared_splits(cells)
     parts = [f"# {table.name}: {table.about}", _origin(measured), *(f"- {note}" for note in measured.notes)]
-    parts += [_glance(cells, table.scores[:2])]
+    parts += [_glance(cells, table)]
     texts = []
     for score in (*table.scores, *(name for name in ALWAYS if name not in table.scores)):
         asked = [cell for cell in cells if score not in OWN or cell.model in OURS]
@@ -73,7 +72,7 @@ def show(measured: Measured, place: Path) -> None:
     figures = list(limits(table, cells, row_number=measured.row_number))
     place.mkdir(parents=True, exist_ok=True)
     for score in table.scores[:2]:
-        parts += [_against(fair, score), *_draw(fair, score, place)]
+        parts += [_against(fair, score, table.reference), *_draw(fair, score, place)]
     (place / "table.md").write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
     (place / "about.json").write_text(
         json.dumps(_about(measured, figures), indent=2) + "\n", encoding="utf-8"
@@ -114,15 +113,16 @@ def _about(measured: Measured, figures: Sequence[Figure]) -> dict[str, Any]:
     }
 
 
-def _glance(cells: Sequence[Cell], scores: Sequence[str]) -> str:
+def _glance(cells: Sequence[Cell], table: Table) -> str:
     """All models in a few lines."""
-    if REFERENCE not in {cell.model for cell in cells}:
+    scores, reference = table.scores[:2], table.reference
+    if reference not in {cell.model for cell in cells}:
         return ""
     head = (
         "## At a glance\n\nAll on the splits that every model of a set has run; won–lost are the sets on "
-        f"which {REFERENCE} is better and worse than that model\n"
+        f"which {reference} is better and worse than that model\n"
     )
-    return "\n".join([head, *as_lines(glance(cells, scores, REFERENCE), scores, REFERENCE)])
+    return "\n".join([head, *as_lines(glance(cells, scores, reference), scores, reference)])
 
 
 def _orders(cells: Sequence[Cell], table: Table) -> str:
@@ -134,13 +134,13 @@ def _orders(cells: Sequence[Cell], table: Table) -> str:
     return "\n".join([head, *lines]) if lines else ""
 
 
-def _against(cells: Sequence[Cell], score: str) -> str:
+def _against(cells: Sequence[Cell], score: str, reference: str) -> str:
     """Sets that the first of ours wins and loses against each other, and whether that may be chance."""
     found = means(cells, score)
-    if REFERENCE not in models_of(found) or len(models_of(found)) < 2:
+    if reference not in models_of(found) or len(models_of(found)) < 2:
         return ""
     lines = [
-        f"## {REFERENCE} against each other: {score}",
+        f"## {reference} against each other: {score}",
         "",
         "Sets won, tied and lost, and p-values of the sign test and of Wilcoxon's signed ranks",
         "",
@@ -149,7 +149,7 @@ def _against(cells: Sequence[Cell], score: str) -> str:
     ]
     lines += [
         f"| {model} | {one.wins} | {one.ties} | {one.losses} | {one.sign:.2g} | {one.wilcoxon:.2g} |"
-        for model, one in paired(found, score, REFERENCE).items()
+        for model, one in paired(found, score, reference).items()
     ]
     return "\n".join(lines)
 
