@@ -26,6 +26,7 @@ BENCHMARKS = {
     "churn": "which customers leave, beside EBM, LightGBM and the OAK paper",
     "late": "which of two million flights are late, from minibatches, beside LightGBM",
     "logits": "five million rows with known log odds, killed and resumed",
+    "directions": "made-up functions and faces, along directions and beside them",
     "grid": "grid interpolation along directions, beside GPyTorch",
     "pumadyn": "how few terms and inducing rows the robot arm needs",
 }
