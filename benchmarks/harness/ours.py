@@ -14,17 +14,18 @@ from benchmarks.harness.model import INTERVAL, Columns, Predicted
 
 ADDITIVE = {"additive": "additive", "GAM": "gam", "SE": "se"}
 # The models of the projected paper, by its names and as its table 2 has them.
-RANDOM: dict[str, Any] = {"directions": "random", "ard": False}
+EXACT: dict[str, Any] = {"inference": "exact"}
+RANDOM: dict[str, Any] = {**EXACT, "directions": "random", "ard": False}
 PROJECTED: dict[str, dict[str, Any]] = {
-    "RBF-ARD": {"directions": "none"},
-    "IMQ-ARD": {"directions": "none", "kernel": "imq"},
+    "RBF-ARD": {**EXACT, "directions": "none"},
+    "IMQ-ARD": {**EXACT, "directions": "none", "kernel": "imq"},
     "Single-RP": {**RANDOM, "n_directions": 1},
     "RPA-GP-1": RANDOM,
     "RPA-GP-2": {**RANDOM, "degrees": (1,) * 4 + (2,) * 4 + (3,) * 4},
     "RPA-GP-3": {**RANDOM, "degrees": (1,) * 3 + (2,) * 3 + (3,) * 3 + (4,) * 2 + (5,) * 2 + (6,)},
-    "DPA-GP": {"ard": False},
-    "RPA-GP-ARD": {"directions": "random"},
-    "DPA-GP-ARD": {},
+    "DPA-GP": {**EXACT, "ard": False},
+    "RPA-GP-ARD": {**EXACT, "directions": "random"},
+    "DPA-GP-ARD": EXACT,
     "DPA-GP-ARD-SKI": {"inference": "ski"},
 }
 OURS = ("OAK", *ADDITIVE, *PROJECTED)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from termwise import OAKClassifier, OAKRegressor
+from termwise.inference import alone as alone_module
 from termwise.inference.alone import Evidence, alone, learned_anew
 from termwise.inference.columns import SHORTEST
 from termwise.posterior.posterior import Posterior
@@ -133,6 +134,17 @@ def test_single_features_are_those_of_a_fit_that_had_no_others():
     errors = {name: np.sqrt(np.mean((mean - expected) ** 2)) for name, mean in gone.items()}
     assert errors["learned anew"] < 0.03 * np.std(expected)
     assert errors["learned anew"] <= errors["as they were"] + 1e-6
+
+
+def test_labels_that_were_pruned_before_still_learn_anew(monkeypatch):
+    """What rows left out would say of sites is not asked, though there is noise after the first time."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 3))
+    whole = OAKClassifier(n_restarts=1, max_order=2).fit(X, X[:, 0] + 0.5 * X[:, 1] > 0)
+    few = whole.prune(n_terms=3)
+    assert few.posterior_.noise > 0.0
+    monkeypatch.setattr(alone_module, "error", None)
+    assert len(few.prune(n_terms=1).terms_) == 1
 
 
 def test_labels_too():

@@ -8,19 +8,18 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from termwise.estimators.base import AdditiveModel
+    from termwise.estimators.terms import TermModel
     from termwise.explain.explanation import Explanation
 
 BAR = 20  # letters of a share of 100 %
 TOP, SMALL = 20, 0.001  # without --top at most so many terms are shown, and none with a smaller share
 
 
-def summary(model: AdditiveModel) -> dict[str, Any]:
+def summary(model: TermModel) -> dict[str, Any]:
     """The ranked terms, the orders, the columns and how the fit went.
 
     A classifier has `labels` too, and with more than two of them the terms are under `each`, by label.
     """
-    from termwise.estimators.additive import Unconstrained
     from termwise.estimators.classifier import joint_result
 
     parts = getattr(model, "estimators_", [model])
@@ -28,19 +27,19 @@ def summary(model: AdditiveModel) -> dict[str, Any]:
     result = joint_result([part.fit_result_ for part in parts])
     return {
         "estimator": type(model).__name__,
-        "orthogonal": not isinstance(model, Unconstrained),
+        "orthogonal": parts[0].posterior_.kernel.orthogonal,
         **_target(model),
         "rows": result.rows or len(parts[0].posterior_.alpha),  # which files of early versions do not say
         **_learned(model, parts),
-        "columns": [asdict(choice) for choice in parts[0].columns_],
-        "columns_without_effect": [name for name in encoder.schema.names if name not in encoder.names],
+        "columns": [asdict(choice) for choice in getattr(parts[0], "columns_", ())],
+        "columns_without_effect": [name for name in encoder.schema.names if name not in encoder.used],
         "fit": {name: value for name, value in asdict(result).items() if name != "starts"},
     }
 
 
 def _target(model: Any) -> dict[str, Any]:
     if not hasattr(model, "classes_"):
-        return {"likelihood": model.likelihood}
+        return {"likelihood": getattr(model, "likelihood", "normal")}
     return {"labels": model.classes_.tolist(), "link": model.link_}
 
 
@@ -54,10 +53,9 @@ def _learned(model: Any, parts: Sequence[Any]) -> dict[str, Any]:
 
 
 def _terms(found: Explanation) -> dict[str, Any]:
-    assert found.runs is not None, "it is of a whole model"
     plain = found.to_dict()
     del plain["effects"]  # none was asked for
-    return {"explained_of": found.runs.explains, **plain}
+    return {"explained_of": found.explains, **plain}
 
 
 def json_text(found: dict[str, Any], top: int | None) -> str:

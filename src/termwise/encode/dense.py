@@ -17,9 +17,9 @@ from termwise.table import Table, level_text
 class DenseEncoder:
     """Numbers standardised, levels one-hot, and where cells were missing a number that says so.
 
-    `parts` has for each column that is encoded the frequencies of its levels, or of a column of numbers how
-    often it was missing. A column of levels has a total variance of one, as a number has. A missing cell and
-    an unknown level stand at the mean.
+    `parts` has for each column that is encoded how often it was missing, and the frequencies of its levels
+    among the others, if it has some. A column of levels has a total variance of one, as a number has. A
+    missing cell and an unknown level stand at the mean.
     """
 
     encoder: Encoder
@@ -31,11 +31,11 @@ class DenseEncoder:
         parts = []
         for column, x in zip(encoder.columns, X.T, strict=True):
             known = x[~np.isnan(x)]
+            frequencies: list[float] = []
             if isinstance(column, LevelEncoder):
                 counts = np.bincount(known.astype(np.intp), minlength=len(column.levels))
-                parts.append(tuple((counts / max(known.size, 1)).tolist()))
-            else:
-                parts.append((1.0 - known.size / x.size,))
+                frequencies = (counts / max(known.size, 1)).tolist()
+            parts.append((1.0 - known.size / x.size, *frequencies))
         return cls(encoder, tuple(parts))
 
     @property
@@ -55,24 +55,26 @@ class DenseEncoder:
                 found += [(f"{name}={level_text(level)}", place) for level in column.levels]
             else:
                 found.append((name, place))
-                found += [(f"{name} missing", place)] * (self.parts[place][0] > 0.0)
+            found += [(f"{name} missing", place)] * (self.parts[place][0] > 0.0)
         return found
 
     def spread(self, X: Array) -> Array:
         """Encoded rows as numbers alone, (n, features)."""
-        columns: list[Array] = []
-        for column, part, x in zip(self.encoder.columns, self.parts, X.T, strict=True):
+        out, place = np.empty((len(X), len(self.names))), 0
+        for column, (lost, *part), x in zip(self.encoder.columns, self.parts, X.T, strict=True):
             missing = np.isnan(x)
             if isinstance(column, LevelEncoder):
-                frequencies = np.array(part)
-                scale = np.sqrt(1.0 - float(np.sum(frequencies**2)))
-                hot = x[:, None] == np.arange(frequencies.size)
-                columns += list(np.where(missing, 0.0, ((hot - frequencies) / scale).T))
+                scale = np.sqrt(1.0 - sum(frequency**2 for frequency in part))
+                for level, frequency in enumerate(part):
+                    out[:, place + level] = np.where(missing, 0.0, ((x == level) - frequency) / scale)
+                place += len(part)
             else:
-                columns.append(np.where(missing, 0.0, x))
-                if part[0] > 0.0:
-                    columns.append((missing - part[0]) / np.sqrt(part[0] * (1.0 - part[0])))
-        return np.stack(columns, axis=1)
+                out[:, place] = np.where(missing, 0.0, x)
+                place += 1
+            if lost > 0.0:
+                out[:, place] = (missing - lost) / np.sqrt(lost * (1.0 - lost))
+                place += 1
+        return out
 
     def transform(self, table: Table, *, owner: str = "the model") -> Array:
         """The rows of a table as numbers alone."""

@@ -115,6 +115,11 @@ class Encoder:
         """The names of the columns that are encoded."""
         return tuple(self.schema.names[i] for i in self.active)
 
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns of the table that have an effect: all that are encoded."""
+        return self.names
+
     def transform(self, table: Table, *, owner: str = "the model") -> Array:
         """The encoded rows, (n, active columns), with NaN for what is missing or not known."""
         matched = self.schema.check(table, owner=owner)

@@ -41,6 +41,11 @@ class ProjectedEncoder:
         return self.dense.encoder.schema
 
     @property
+    def used(self) -> tuple[str, ...]:
+        """The columns of the table that have an effect."""
+        return self.dense.encoder.names
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Such as "direction 3", or "direction 3.1" and so on if it has several coordinates."""
         found = []

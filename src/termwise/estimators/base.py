@@ -20,7 +20,7 @@ from termwise.estimators.dataset import Given, Task, checkpoint_folder, opened
 from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory, learn
 from termwise.estimators.known import Wanted, know
 from termwise.estimators.merge import merged_rows, repeated_rows
-from termwise.estimators.options import KERNELS, one_of, whole_number
+from termwise.estimators.options import KERNELS, one_of, search_options, whole_number
 from termwise.estimators.targets import Target
 from termwise.estimators.terms import TermModel
 from termwise.inference.alone import alone
@@ -118,18 +118,12 @@ class AdditiveModel(TermModel):
         one_of("inducing", self.inducing, CHOICES)
         if self.n_inducing is not None:
             whole_number("n_inducing", self.n_inducing, at_least=1)
-        if not callable(self.progress):
-            one_of("progress", self.progress, (True, False, None))
         one_of("unknown", self.unknown, ("marginalise", "error"))
-        whole_number("n_restarts", self.n_restarts, at_least=1)
-        if self.n_jobs is not None and (
-            isinstance(self.n_jobs, bool)
-            or not isinstance(self.n_jobs, (int, np.integer))
-            or self.n_jobs == 0
-        ):
-            raise OptionError(
-                f"n_jobs is {self.n_jobs!r}; use None, a positive whole number, or -1 for all cores"
-            )
+        search_options(self.n_restarts, self.n_jobs, self.progress)
+
+    @abstractmethod
+    def _has_sites(self) -> bool:
+        """Whether rows are something else than numbers with normal noise."""
 
     def prune(self, threshold: float | None = None, *, n_terms: int | None = None) -> Self:
         """A fitted copy with the constant and the terms that have at least this share, and n_terms at most.
@@ -154,7 +148,7 @@ class AdditiveModel(TermModel):
         if n_terms is not None:
             kept = most_telling(self.posterior_, kept, n_terms)
         pruned = copy.copy(self)
-        pruned.posterior_ = alone(self.posterior_, kept)
+        pruned.posterior_ = alone(self.posterior_, kept, sites=self._has_sites())
         pruned.noise_ = self.noise_.widened(pruned.posterior_.noise - self.posterior_.noise)
         pruned.__dict__.pop("_ranked_cache", None)
         return pruned

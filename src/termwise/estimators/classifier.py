@@ -100,6 +100,9 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         encoder, found = self._learn(table, target)
         return self._keep_one(encoder, self.columns_, found, classes)
 
+    def _has_sites(self) -> bool:
+        return True
+
     def fit_dataset(
         self,
         data: Any,

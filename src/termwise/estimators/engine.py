@@ -123,7 +123,7 @@ def learn(
 
 def check_exact_memory(asked: Asked, n: int, *, sites: bool) -> None:
     """Refuse more rows than the machine can hold matrices of."""
-    _require(
+    require_memory(
         8 * exact_matrices(asked, sites=sites) * n**2,
         f"exact inference of {n} rows",
         "use inference='sparse'",
@@ -147,22 +147,23 @@ def check_level_memory(model: Model, threads: int) -> None:
     largest = max(sizes, default=0)
     # all as large as the largest, with their gradients, also those of the blocks under way
     needed = 8 * len(sizes) * largest**2 * (LEVEL_TABLES + 3 * threads)
-    _require(needed, f"a column of {largest - 1} levels", "leave it out, or put rare levels together")
+    require_memory(needed, f"a column of {largest - 1} levels", "leave it out, or put rare levels together")
 
 
 def check_sparse_memory(options: SparseOptions, n_rows: int, n_columns: int) -> None:
     """Refuse more inducing rows than the machine can hold matrices of, beside a sample of the rows."""
     sampled = 8 * 2 * min(n_rows, MOST_SAMPLED) * (n_columns + 1)  # as cells, and encoded
     needed = sampled + KEPT_BYTES
-    _require(needed, f"sparse inference of {n_columns} columns", "leave columns out")
+    require_memory(needed, f"sparse inference of {n_columns} columns", "leave columns out")
     # the kernel of the candidates; or that of the inducing rows, its factor and root, the curvature, the sums
     # of the blocks under way and the steps that are remembered (half of each matrix, twice)
     matrices = max(CANDIDATES, 6 + 3 * options.threads + DEPTH + 1) + 2
     needed += 8 * matrices * options.n_inducing**2
-    _require(needed, f"n_inducing = {options.n_inducing}", "use a smaller n_inducing")
+    require_memory(needed, f"n_inducing = {options.n_inducing}", "use a smaller n_inducing")
 
 
-def _require(needed: int, what: str, remedy: str) -> None:
+def require_memory(needed: int, what: str, remedy: str) -> None:
+    """Refuse what the machine cannot hold."""
     available = available_bytes()
     if available is not None and needed > available:
         raise NotEnoughMemoryError(

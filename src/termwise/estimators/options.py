@@ -35,6 +35,16 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
     return int(value)
 
 
+def search_options(n_restarts: Any, n_jobs: Any, progress: Any) -> None:
+    """Refuse what is no way to search."""
+    if not callable(progress):
+        one_of("progress", progress, (True, False, None))
+    whole_number("n_restarts", n_restarts, at_least=1)
+    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool) and n_jobs != 0
+    if n_jobs is not None and not whole:
+        raise OptionError(f"n_jobs is {n_jobs!r}; use None, a positive whole number, or -1 for all cores")
+
+
 def measure_of_columns(measure: Any, names: Sequence[str], known: Sequence[str]) -> list[str]:
     """The asked kind of measure for each column: one word for all, or a dict by name.
 

@@ -43,10 +43,10 @@ class TermRegressor(RegressorMixin, TermModel):
         """The mean for each row, and with return_std the standard deviation of a new observation there.
 
         Both in the units of the target. Columns are matched by name; a missing cell or an unseen level
-        leaves out the terms that need it, and adds their variance. Counts are those of this exposure, of one
-        if none is given: their mean is that of the rate over what is not known of it, and their standard
-        deviation has both. With `likelihood="student"` the standard deviation is that of the rows without
-        the outliers: of a normal with the same middle 68 %.
+        leaves out the terms that need it, and adds their variance (along directions it stands at the mean).
+        Counts are those of this exposure, of one if none is given: their mean is that of the rate over what
+        is not known of it, and their standard deviation has both. With `likelihood="student"` the standard
+        deviation is that of the rows without the outliers: of a normal with the same middle 68 %.
         """
         encoded = self._encode(X)
         if isinstance(self.likelihood_, Poisson):

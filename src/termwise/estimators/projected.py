@@ -11,15 +11,15 @@ from termwise.encode.dense import DenseEncoder
 from termwise.encode.encoder import fit_encoder
 from termwise.encode.projected import ProjectedEncoder
 from termwise.encode.rows import ArrayChunk
-from termwise.errors import OptionError
+from termwise.errors import GridError, OptionError
 from termwise.estimators.base import keep_arguments, schema_of, seed_of
 from termwise.estimators.columns import require_columns
-from termwise.estimators.engine import EXACT_ROWS, Asked, check_sparse_memory, learn
-from termwise.estimators.options import one_of, whole_number
+from termwise.estimators.engine import EXACT_ROWS, Asked, learn, require_memory
+from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import TermRegressor
 from termwise.estimators.targets import NORMAL, prepared_target
 from termwise.explain.directions import Loadings, Sensitivity, coordinate_slopes, sensitivity
-from termwise.inference.directed import best_count, directed
+from termwise.inference.directed import TRIED_ROWS, best_count, directed
 from termwise.inference.fit import Fit
 from termwise.inference.fit_ski import SkiOptions, fit_ski
 from termwise.inference.progress import Monitor, monitored
@@ -31,7 +31,10 @@ from termwise.table import read_table
 
 DIRECTIONS = ("diverse", "random", "none")
 INFERENCES = ("auto", "exact", "sparse", "ski")
+MOST_LINES = 400  # of a grid
 BY_GRID = ("se", "matern32", "matern52")  # smooth enough to be interpolated
+COPIES = 5  # of all rows as numbers, that a fit holds at a time
+UNKNOWN = {"mean": "marginalise", "error": "error"}  # as the encoder calls it
 ROWS = 2000  # over which slopes are averaged
 
 
@@ -40,7 +43,8 @@ class ProjectedGPRegressor(TermRegressor):
 
     Directions are not learned, but a lengthscale of each feature is: features are divided by it before they
     are projected. A column of levels becomes one number for each level; a missing cell stands at the mean,
-    and if there were some in `fit`, a further number says where.
+    and if there were some in `fit`, a further number says where. What such a cell might have been is not
+    averaged over: the standard deviation is that of a row at the mean.
 
     Parameters
     ----------
@@ -62,7 +66,9 @@ class ProjectedGPRegressor(TermRegressor):
         by a grid where it can be, else sparse.
     n_grid : int
         Nodes of the grid to a lengthscale.
-    categorical, n_inducing, n_restarts, unknown, progress, random_state, n_jobs
+    unknown : {"mean", "error"}
+        Whether a level that was not seen in `fit` stands at the mean, or is refused.
+    categorical, n_inducing, n_restarts, progress, random_state, n_jobs
         As for `OAKRegressor`.
     """
 
@@ -80,7 +86,7 @@ class ProjectedGPRegressor(TermRegressor):
         categorical: Any = "auto",
         n_inducing: int | None = None,
         n_restarts: int = 2,
-        unknown: str = "marginalise",
+        unknown: str = "mean",
         progress: Any = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -98,10 +104,12 @@ class ProjectedGPRegressor(TermRegressor):
         target, scale = prepared_target(NORMAL, y, None, table.n_rows)
         schema = schema_of(table, self.categorical)
         table = schema.check(table, owner=type(self).__name__)
-        encoder = fit_encoder(schema, table, flow=False, unknown=self.unknown)
+        encoder = fit_encoder(schema, table, flow=False, unknown=UNKNOWN[self.unknown])
         require_columns(encoder)
         encoded = encoder.transform(table)
         dense = DenseEncoder.fit(encoder, encoded)
+        numbers = 8 * table.n_rows * len(dense.names)
+        require_memory(COPIES * numbers, f"a table of {len(dense.names)} numbers a row", "leave columns out")
         rows = ArrayChunk(dense.spread(encoded), target.y)
         drawing, counting, searching = np.random.default_rng(seed_of(self.random_state)).spawn(3)
         count = self._count(rows, counting)
@@ -116,7 +124,7 @@ class ProjectedGPRegressor(TermRegressor):
     def _count(self, rows: ArrayChunk, rng: np.random.Generator) -> int:
         if self.n_directions != "auto" or self.degrees is not None or self.directions == "none":
             return self.n_directions if self.n_directions != "auto" else 1
-        some = rows.rows(rng.permutation(rows.y.size)[:EXACT_ROWS])
+        some = rows.rows(rng.permutation(rows.y.size)[:TRIED_ROWS])
         return best_count(lambda count, stream: self._model(count, rows.X.shape[1], stream), some, rng)
 
     def _model(self, count: int, features: int, rng: np.random.Generator) -> ProjectedModel:
@@ -128,21 +136,28 @@ class ProjectedGPRegressor(TermRegressor):
         self, model: ProjectedModel, rows: ArrayChunk, rng: np.random.Generator, monitor: Monitor | None
     ) -> Fit:
         self.inference_ = self._engine(model, rows.y.size)
+        by_grid, otherwise = rng.spawn(2)
         if self.inference_ == "ski":
-            grid = Grid(1.0 / self.n_grid)
-            return fit_ski(model, rows, SkiOptions(self.kernel, grid, self.n_restarts), rng, monitor)
-        asked = Asked(self.inference_, self.n_inducing, "variance", self.n_restarts, self.n_jobs)
-        if self.inference_ == "sparse":
-            check_sparse_memory(asked.sparse_options("sparse", rows.y.size, sites=False), *rows.X.shape)
-        return learn(model, rows, asked, rng, monitor)
+            options = SkiOptions(self.kernel, Grid(1.0 / self.n_grid), self.n_restarts, self._asked().threads)
+            try:
+                return fit_ski(model, rows, options, by_grid, monitor)
+            except GridError:  # some rows lie very far away
+                if self.inference == "ski":
+                    raise
+                self.inference_ = "sparse"
+        return learn(model, rows, self._asked(), otherwise, monitor)
+
+    def _asked(self) -> Asked:
+        return Asked(self.inference_, self.n_inducing, "variance", self.n_restarts, self.n_jobs)
 
     def _engine(self, model: ProjectedModel, n_rows: int) -> str:
-        by_grid = set(model.groups) == {1} and self.kernel in BY_GRID
+        few = len(model.groups) <= MOST_LINES
+        by_grid = set(model.groups) == {1} and self.kernel in BY_GRID and few
         if self.inference == "ski" and not by_grid:
             raise OptionError(
                 "inference='ski' interpolates functions of one coordinate that are smooth; use one of the "
-                f"kernels {', '.join(map(repr, BY_GRID))} with directions of one coordinate, or "
-                "inference='sparse'"
+                f"kernels {', '.join(map(repr, BY_GRID))} with at most {MOST_LINES} directions of one "
+                "coordinate, or inference='sparse'"
             )
         if self.inference != "auto":
             return self.inference
@@ -158,17 +173,19 @@ class ProjectedGPRegressor(TermRegressor):
         one_of("ard", self.ard, (True, False))
         one_of("weights", self.weights, ("equal", "learned"))
         one_of("inference", self.inference, INFERENCES)
-        one_of("unknown", self.unknown, ("marginalise", "error"))
+        one_of("unknown", self.unknown, ("mean", "error"))
+        search_options(self.n_restarts, self.n_jobs, self.progress)
         whole_number("n_grid", self.n_grid, at_least=2)
-        whole_number("n_restarts", self.n_restarts, at_least=1)
         if self.n_inducing is not None:
             whole_number("n_inducing", self.n_inducing, at_least=1)
-        if self.degrees is not None:
-            for degree in self.degrees:
-                whole_number("a degree", degree, at_least=1)
-            if self.directions != "random" or not len(self.degrees):
-                raise OptionError("degrees are for directions='random', and at least one; leave them out")
-        several = self.directions == "none" or max(self.degrees or (1,)) > 1
+            if self.inference == "ski":
+                raise OptionError("inference='ski' has no inducing rows; leave n_inducing out")
+        degrees = (1,) if self.degrees is None else tuple(self.degrees)
+        for degree in degrees:
+            whole_number("a degree", degree, at_least=1)
+        if self.degrees is not None and (self.directions != "random" or not degrees):
+            raise OptionError("degrees are for directions='random', and at least one; leave them out")
+        several = self.directions == "none" or max(degrees) > 1
         if self.kernel in ONE_COLUMN and several:
             raise OptionError(f"kernel={self.kernel!r} is no kernel of several coordinates; use another")
 

@@ -56,6 +56,9 @@ class AdditiveRegressor(TermRegressor, AdditiveModel):
             self.noise_ = latent_noise(self.likelihood_, float(np.mean(target.y)))
         return self
 
+    def _has_sites(self) -> bool:
+        return self.likelihood_ is not None
+
     def fit_dataset(
         self,
         data: Any,

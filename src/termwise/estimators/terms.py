@@ -16,7 +16,7 @@ from termwise.errors import OptionError, TermError
 from termwise.estimators.frames import frame_like, index_of
 from termwise.estimators.options import whole_number
 from termwise.estimators.ranked import Ranked, ranked_terms
-from termwise.estimators.runs import runnable_of
+from termwise.estimators.runs import explained_of, runnable_of
 from termwise.explain import concurvity, cumulative
 from termwise.explain.checks import Checks, FitCheck, column_checks
 from termwise.explain.concurvity import Concurvity
@@ -173,7 +173,8 @@ class TermModel(BaseEstimator):
             replace(effect(self.posterior_, self.encoder_, term, scale), quantity=quantity, target=target)
             for term in (leading if terms is None else ranked.named(terms))
         )
-        return Explanation(ranked.table, ranked.order_shares, effects, self.explained_, self._runs())
+        runs, explains = self._runs(), explained_of(self)
+        return Explanation(ranked.table, ranked.order_shares, effects, self.explained_, runs, explains)
 
     def _runs(self) -> Runnable | None:
         """The model as something that can run elsewhere, if it can."""

@@ -19,7 +19,10 @@ TINY = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Loadings:
-    """How far one standard deviation of each feature moves a row along each direction, in lengthscales.
+    """How far each feature moves a row along each direction, in lengthscales.
+
+    A number by one standard deviation; a level, or a missing cell, by one unit of the centred and scaled
+    number that stands for it.
 
     `values` is (coordinates, features), the coordinates ranked by the share of their term.
     """
@@ -30,7 +33,10 @@ class Loadings:
 
     def frame(self) -> Any:
         """A pandas data frame with a row for each coordinate and a column for each feature."""
-        columns = dict(zip(self.features, self.values.T, strict=True))
+        names = [
+            f"{name} ({i})" if self.features.index(name) < i else name for i, name in enumerate(self.features)
+        ]
+        columns = dict(zip(names, self.values.T, strict=True))
         return frame_of(columns, list(self.coordinates))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from termwise.encode.encoder import LevelEncoder, RowEncoder
+from termwise.encode.projected import Coordinate
 from termwise.errors import TermError
 from termwise.explain.plain import frame_of, plain
 from termwise.explain.terms import Term, column_names
@@ -139,7 +140,9 @@ def effect(posterior: Posterior, encoder: RowEncoder, term: Term, scale: float) 
     for d, values in zip(columns, mesh, strict=True):
         X[:, d] = values.ravel()
     shape = mesh[0].shape
-    missing = _where_missing(posterior, term, scale) if term.order == 1 else None
+    # a coordinate along a direction is never missing
+    may_miss = term.order == 1 and not isinstance(encoder.columns[columns[0]], Coordinate)
+    missing = _where_missing(posterior, term, scale) if may_miss else None
     return Effect(
         term=term,
         axes=tuple(encoder.columns[d].inverse(z) for d, z in zip(columns, grids, strict=True)),

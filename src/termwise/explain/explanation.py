@@ -30,15 +30,16 @@ class Explanation:
     effects: tuple[Effect, ...]
     explained: float = np.nan
     runs: Runnable | None = None  # the model itself, for a page in which it can be tried
+    explains: str = ""  # of what `explained` is a part, in words
 
     def __repr__(self) -> str:
         """How much is explained, and the leading terms, in one line."""
         leading = ", ".join(f"{row['term']} {row['share']:.1%}" for row in self.sobol[:3])
-        if self.runs is None:
+        if not self.explains:
             return f"<Explanation of {self.counted}: {leading}>"
         of_that = f"; of that {leading}" if leading else ""
         part = "nothing" if not len(self.sobol) else f"{self.explained:.1%}"
-        return f"<Explanation of {self.counted}, which explain {part} of {self.runs.explains}{of_that}>"
+        return f"<Explanation of {self.counted}, which explain {part} of {self.explains}{of_that}>"
 
     @property
     def counted(self) -> str:

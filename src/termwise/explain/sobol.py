@@ -96,10 +96,10 @@ def sampled_variances(posterior: Posterior, X: Array, most_terms: int = MOST_SAM
     terms = kernel.listed(most_terms)
     variances = np.var(posterior.term_means(terms, X), axis=0)
     by_order = np.zeros(kernel.max_order + 1)
-    for r in range(1, kernel.max_order + 1):
+    for r in kernel.orders:
         by_order[r] = np.var(replace(posterior, kernel=kernel.of_order(r)).mean(X))
     listed = {len(term) for term in terms}
-    left = [r for r in range(1, kernel.max_order + 1) if r not in listed and by_order[r] > 0.0]
+    left = [r for r in kernel.orders if r not in listed]
     total = float(np.sum(variances) + sum(by_order[r] for r in left))
     return TermVariances(terms, variances, by_order, total, not left)
 

@@ -18,7 +18,7 @@ from termwise.linalg.cholesky import factorise
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
-CANDIDATES = 512  # points of a column among which centres are chosen
+CANDIDATES = 512  # quantiles of a column among which centres are chosen
 LEAST_VARIANCE = 1e-9  # of a column's, or
 LEAST_OF_NOISE = 1e-6  # of the noise: what is known to this from the centres before adds nothing
 MOST_CENTRES = 1500  # of all columns together
@@ -66,7 +66,8 @@ def _points(kernel: TermKernel, rows: Array, c: int, noise: float) -> list[float
     known = rows[np.isfinite(rows[:, c]), c]
     if not known.size:
         return []
-    candidates = np.unique(np.linspace(np.min(known), np.max(known), CANDIDATES))
+    # Where rows are: between a few that lie far away and the others there is nothing to be told.
+    candidates = np.unique(np.quantile(known, np.linspace(0.0, 1.0, CANDIDATES)))
     lone = np.full((candidates.size, columns), np.nan)
     lone[:, c] = candidates
     K = kernel.term_matrix((c,), lone, lone)

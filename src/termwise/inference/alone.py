@@ -31,18 +31,19 @@ from termwise.posterior.removal import LEAST_NOISE, MOST_NOISE
 STEPS, TOLERANCE = 25, 1e-5  # of the climb; relative change of the evidence that ends it
 
 
-def alone(posterior: Posterior, terms: Sequence[Subset]) -> Posterior:
+def alone(posterior: Posterior, terms: Sequence[Subset], *, sites: bool = False) -> Posterior:
     """The posterior of the constant and these terms, as if there had never been others.
 
     Parameters stay those that the terms have beside the others if the mean is nearer with these: where noise
     has heavy tails, the evidence of a few terms may take large values for noise, or learn rows by heart.
+    `sites` says that rows are labels, counts or numbers with outliers.
     """
     told = Told.of(posterior, terms)
     if told.is_all:
         return told.kept
     learned = learned_anew(told, tuple(terms))
-    if posterior.noise == 0.0 and posterior.seen is None:
-        return learned  # rows of labels or counts have sites, which do not weigh alike
+    if sites and posterior.seen is None:
+        return learned  # sites do not weigh alike, so that rows left out tell nothing
     try:
         kept = with_kernel(told, posterior.additive)
     except NumericalError:  # with next to no noise its digits may be lost, while those of the other are not

@@ -132,7 +132,7 @@ class Stages:
         self.rng, self.monitor = rng, monitor
         self.clock, self.evaluations, self.kept = Clock(), 0, Kept()
         self.lock = threading.Lock()  # starts report side by side
-        ending = ending or Ending(MOST_SAMPLED, data.n_rows, 1 + _last_steps(data.n_rows))
+        ending = ending or Ending(MOST_SAMPLED, data.n_rows, 1 + last_steps(data.n_rows))
         self.sizes = _sizes(data, ending.most_sampled)
         self.starts: tuple[float, ...] = ()  # what every start has come to
         ends = 2 if options.inducing == "optimised" else 1
@@ -187,7 +187,7 @@ class Stages:
     def finish(self, before: Climb) -> tuple[AnySparse, Climb]:
         """The last steps, on all rows."""
         objective = self._sparse(self.data.chunks, self.inducing_rows(before.theta), self.options.workers)
-        effort = Effort(FINE, _last_steps(self.data.n_rows), before.widths, self.data.n_rows, FIRST_STEP)
+        effort = Effort(FINE, last_steps(self.data.n_rows), before.widths, self.data.n_rows, FIRST_STEP)
         best = self._ascend(objective, before.theta, effort)
         if self.options.inducing != "optimised" or not isinstance(objective, SparseObjective):
             return objective, best
@@ -270,7 +270,7 @@ def scatter_of(solution: Solution, rows: Array, data: Data) -> Noise:
     return Noise.fit(unseen, posterior.variance(rows), posterior.noise)
 
 
-def _last_steps(n_rows: int) -> int:
+def last_steps(n_rows: int) -> int:
     """The more rows, the less there is left to learn of them after a large sample, and the more it costs."""
     return int(np.clip(LAST_STEPS * LAST_ROWS // n_rows, LEAST_STEPS, LAST_STEPS))
 

@@ -15,7 +15,7 @@ from termwise.kernels.fused.run import cores
 from termwise.measures.base import Array
 
 COUNTS = (5, 10, 20, 40, 80)
-TRIED_ROWS = 500  # on which numbers of directions are tried
+TRIED_ROWS = 500  # of a table, on which numbers of directions are tried
 EFFORT = Effort(tolerance=1e-4, max_steps=40)
 
 
@@ -34,14 +34,14 @@ def directed(
 def best_count(
     make: Callable[[int, np.random.Generator], ProjectedModel], rows: ArrayChunk, rng: np.random.Generator
 ) -> int:
-    """The number of directions with the highest evidence on some rows, the smaller if two are alike."""
-    some = rows.rows(slice(TRIED_ROWS))
+    """The number of directions with the highest evidence on these rows, the smaller if two are alike."""
     found: dict[int, float] = {}
     for count, stream in zip(COUNTS, rng.spawn(len(COUNTS)), strict=True):
         model = make(count, stream)
         start = first_points(model, 1, stream)[0]
-        objective = ExactObjective(model, some.X, some.y, cores())
-        found[count] = ascend(objective, start, free_parameters(model), EFFORT, _unwatched).objective
+        objective = ExactObjective(model, rows.X, rows.y, cores())
+        climb = ascend(objective, start, free_parameters(model), EFFORT, _unwatched)
+        found[count] = climb.objective - model.log_prior(climb.theta)[0]
     return max(found, key=lambda count: found[count])
 
 

@@ -12,16 +12,15 @@ from termwise.inference.aligned import aligned_solution
 from termwise.inference.climb import WORST, Climb, Effort, ascend, first_points, free_parameters
 from termwise.inference.coarse import (
     FINE,
-    FIRST_LENGTHSCALE,
     FIRST_STEP,
     FIRST_STEPS,
-    LAST_STEPS,
     MIDDLE,
     RESIDUALS,
     SEEN,
     Data,
     SparseOptions,
     Stages,
+    last_steps,
     scatter_of,
 )
 from termwise.inference.fit import Fit
@@ -29,6 +28,8 @@ from termwise.inference.learnable import Learnable
 from termwise.inference.progress import Monitor
 from termwise.inference.result import FitResult
 from termwise.inference.ski import Grid, SkiObjective
+from termwise.kernels.fused.run import cores
+from termwise.linalg.threads import one_blas_thread
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class SkiOptions:
     kind: str
     grid: Grid = field(default_factory=Grid)
     n_starts: int = 2
+    threads: int = field(default_factory=cores)
 
 
 def fit_ski(
@@ -50,16 +52,20 @@ def fit_ski(
     """Maximise the interpolated log marginal likelihood + log prior over all parameters."""
     starting, sampling, choosing = rng.spawn(3)
     n_rows, data = rows.y.size, Data.in_memory(rows, sampling)
-    stages = Stages(model, data, SparseOptions(n_starts=options.n_starts), choosing, monitor)
-    climbs = stages.begin(first_points(model, options.n_starts, starting, FIRST_LENGTHSCALE))
+    threads = SparseOptions(n_starts=options.n_starts, threads=options.threads)
+    stages = Stages(model, data, threads, choosing, monitor)
+    with one_blas_thread():  # starts are side by side
+        climbs = stages.begin(first_points(model, options.n_starts, starting))
     best = max(climbs, key=lambda one: one.objective)
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
     samples = [data.sample.rows(slice(size)) for size in stages.sizes if size < n_rows]
-    for place, part in enumerate([*samples, rows]):
+    for part in [*samples, rows]:
         objective = SkiObjective(model, part.X, part.y, options.kind, options.grid)
-        steps, tolerance = (FIRST_STEPS, MIDDLE) if place == 0 else (LAST_STEPS, FINE)
-        effort = Effort(tolerance, steps, best.widths, part.y.size, FIRST_STEP)
+        objective.value_and_gradient(best.theta)  # an error here is one of the data, not of a step too long
+        last = part is rows
+        steps = last_steps(n_rows) if last else FIRST_STEPS
+        effort = Effort(FINE if last else MIDDLE, steps, best.widths, part.y.size, FIRST_STEP)
         stages.forecast.next_stage()
         watch = stages.watch(part.y.size, 0)
         best = ascend(objective, best.theta, free_parameters(model), effort, watch)
@@ -82,6 +88,7 @@ def _concluded(stages: Stages, objective: SkiObjective, best: Climb, starts: tup
         jitter=jitter,
         starts=starts,
         rows=data.n_rows,
+        inducing=len(solution.posterior.alpha),
         residual=objective.residual,
     )
     posterior = replace(solution.posterior, seen=seen[:SEEN])

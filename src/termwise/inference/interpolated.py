@@ -9,6 +9,7 @@ gradients with K, whose steps also tell by how much log det K and its slope diff
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -24,23 +25,39 @@ from termwise.measures.base import Array
 
 NEGLIGIBLE = 1e-6  # of the noise: what features may leave out of the variance of a row without a word
 MOST_FEATURES = 1200  # of all lines together
-ROUND = 64  # numbers of nodes are rounded up to multiples of it, so that few kernels between nodes are needed
+GROWTH = 1.19  # numbers of nodes are rounded up to powers of it, so that few kernels between them are needed
 BLOCK = 2048  # rows whose features are held at a time
 TOLERANCE, MOST_STEPS = 1e-6, 400  # of conjugate gradients
 
 
-@lru_cache(maxsize=8)
-def node_kernel(kind: str, step: float, size: int) -> tuple[Toeplitz, Array, Array]:
-    """T between so many nodes, its eigenvalues from the largest on, and its vectors."""
+@dataclass(frozen=True, eq=False)
+class NodeKernel:
+    """T between nodes, its eigenvalues from the largest on, and its vectors.
+
+    `left[r]` is the most variance at a node that the eigenvectors from r on have.
+    """
+
+    toeplitz: Toeplitz
+    eigenvalues: Array
+    vectors: Array
+    left: Array
+
+
+@lru_cache(maxsize=2)
+def node_kernel(kind: str, step: float, size: int) -> NodeKernel:
+    """The kernel between so many nodes."""
     toeplitz = Toeplitz(PROFILES[kind]((step * np.arange(size)) ** 2))
     eigenvalues, vectors = np.linalg.eigh(toeplitz.dense())
-    return toeplitz, np.maximum(eigenvalues[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
+    values, vectors = np.maximum(eigenvalues[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
+    tails = np.cumsum((values * np.max(vectors**2, axis=0))[::-1])[::-1]
+    return NodeKernel(toeplitz, values, vectors, np.append(tails, 0.0))
 
 
 def covering(u: Array, step: float, most: int) -> Lattice:
     """A lattice for all points, of a rounded number of nodes."""
     found = Lattice.covering(u, step, most)
-    return Lattice(step, found.first, -(-found.size // ROUND) * ROUND)
+    rounded = math.ceil(GROWTH ** math.ceil(math.log(found.size) / math.log(GROWTH)))
+    return Lattice(step, found.first, max(rounded, found.size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,32 +72,29 @@ class Interpolated:
     noise: float
 
     @cached_property
-    def _nodes(self) -> tuple[Toeplitz, Array, Array]:
+    def _nodes(self) -> NodeKernel:
         return node_kernel(self.kind, self.lattice.step, self.lattice.size)
+
+    @cached_property
+    def _negligible(self) -> float:
+        """What may be left out of the kernel between nodes."""
+        return NEGLIGIBLE * self.noise / float(np.sum(self.scale))
 
     @cached_property
     def rank(self) -> int:
         """The features of a line: as many as it takes, or as many as all lines may have."""
-        _, eigenvalues, vectors = self._nodes
-        # what the eigenvectors from r on have of the variance at a node, at most
-        left = np.cumsum((eigenvalues * np.max(vectors**2, axis=0))[::-1])[::-1]
-        needed = int(np.sum(left * float(np.sum(self.scale)) > NEGLIGIBLE * self.noise))
-        return max(1, min(needed, MOST_FEATURES // len(self.scale), eigenvalues.size))
+        needed = int(np.sum(self._nodes.left[:-1] > self._negligible))
+        return max(1, min(needed, MOST_FEATURES // len(self.scale)))
 
     @cached_property
     def holds_all(self) -> bool:
         """Whether what features leave out is nothing beside the noise."""
-        _, eigenvalues, vectors = self._nodes
-        left = float(
-            np.sum(eigenvalues[self.rank :] * np.max(vectors[:, self.rank :] ** 2, axis=0, initial=0.0))
-        )
-        return left * float(np.sum(self.scale)) <= NEGLIGIBLE * self.noise
+        return bool(self._nodes.left[self.rank] <= self._negligible)
 
     @cached_property
     def factors(self) -> Array:
         """sqrt(scale_c) F, (C, m, rank)."""
-        _, eigenvalues, vectors = self._nodes
-        F = vectors[:, : self.rank] * np.sqrt(eigenvalues[: self.rank])
+        F = self._nodes.vectors[:, : self.rank] * np.sqrt(self._nodes.eigenvalues[: self.rank])
         return np.sqrt(self.scale)[:, None, None] * F
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
@@ -135,7 +149,7 @@ class Interpolated:
 
     def times(self, V: Array) -> Array:
         """K V, by Toeplitz products."""
-        through = self._nodes[0].times(self.lattice.scatter(self.u, V))
+        through = self._nodes.toeplitz.times(self.lattice.scatter(self.u, V))
         product = self.lattice.gather(self.u, self.scale, through)
         return product + self.constant * np.sum(V, axis=0) + self.noise * V
 
@@ -155,6 +169,6 @@ class Interpolated:
         """W_c' V and T W_c' V for each line, or F F' W_c' V in the place of the latter."""
         scattered = self.lattice.scatter(self.u, V)
         if exactly:
-            return scattered, self._nodes[0].times(scattered)
+            return scattered, self._nodes.toeplitz.times(scattered)
         F = self.factors[0] / np.sqrt(self.scale[0])
         return scattered, np.einsum("mr,lr,clk->cmk", F, F, scattered, optimize=True)

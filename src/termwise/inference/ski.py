@@ -23,7 +23,7 @@ from termwise.measures.base import Array
 
 PROBES = 16  # draws by which log determinants are told where features do not hold all
 STEP = 1.0 / 16.0  # of the lattice, in lengthscales
-MOST_NODES = 20_000
+MOST_NODES = 4096  # the kernel between them is decomposed whenever their number grows
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class _At:
     def of(cls, layout: Layout, variances: Array, noise: float, kind: str, grid: Grid) -> _At:
         rows, weights = layout.rows, layout.weights(variances)
         constant, scale = variances
-        weight = np.asarray(weights.weight)  # type: ignore[attr-defined]
+        weight = weights.weight
         kernel = Interpolated(
             kind, covering(rows.u, grid.step, grid.most), rows.u, scale * weight, constant, noise
         )

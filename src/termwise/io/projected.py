@@ -44,14 +44,9 @@ def restore_encoder(encoder: Encoder, document: Mapping[str, Any], projection: A
     if len(parts) != len(encoder.columns):
         raise ValueError(f"{len(parts)} parts do not belong to {len(encoder.columns)} columns")
     for part, column in zip(parts, encoder.columns, strict=True):
-        size = len(column.levels) if isinstance(column, LevelEncoder) else 1
-        levels = isinstance(column, LevelEncoder)
-        if (
-            len(part) != size
-            or min(part) < 0.0
-            or max(part) >= 1.0
-            or (levels and abs(sum(part) - 1.0) > 1e-9)
-        ):
+        levels = len(column.levels) if isinstance(column, LevelEncoder) else 0
+        inside = len(part) == 1 + levels and min(part) >= 0.0 and max(part) < 1.0
+        if not inside or (levels and abs(sum(part[1:]) - 1.0) > 1e-9):
             raise ValueError(f"the frequencies of a column are {str(part)[:80]}")
     dense = DenseEncoder(encoder, parts)
     groups = document["kernel"]["groups"]

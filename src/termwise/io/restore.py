@@ -84,7 +84,7 @@ def _fitted(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]
     model.objective_ = model.fit_result_.objective
     if isinstance(model, ProjectedGPRegressor):
         model.n_directions_ = len(encoder.groups)
-        model.inference_ = one_of("inference", document["inference"], INFERENCES)
+        model.inference_ = one_of("inference", document["inference"], INFERENCES[1:])
     else:
         model.columns_ = _choices(document["columns"], encoder)
     _keep_names(model, encoder)

@@ -79,6 +79,11 @@ class AdditiveKernel:
         return value
 
     @property
+    def orders(self) -> tuple[int, ...]:
+        """Those that have a variance."""
+        return tuple(r for r in range(1, self.max_order + 1) if self.variances[r] > 0.0)
+
+    @property
     def orthogonal(self) -> bool:
         """Whether every term is orthogonal to all simpler ones."""
         return all(component.measure is not None for component in self.components)
@@ -89,9 +94,8 @@ class AdditiveKernel:
 
     def listed(self, most: int) -> tuple[Subset, ...]:
         """The terms of those orders, from the first on, that have no more than so many together."""
-        present = [r for r in range(1, self.max_order + 1) if self.variances[r] > 0.0]
-        counts = np.cumsum([comb(len(self.components), r) for r in present])
-        orders = [r for r, count in zip(present, counts, strict=True) if count <= most]
+        counts = np.cumsum([comb(len(self.components), r) for r in self.orders])
+        orders = [r for r, count in zip(self.orders, counts, strict=True) if count <= most]
         return tuple(term for r in orders for term in combinations(range(len(self.components)), r))
 
     def of_order(self, order: int) -> AdditiveKernel:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from termwise.kernels.fused import run
 from termwise.kernels.fused.block import MISSING
@@ -69,6 +70,11 @@ class ProjectedKernel:
     variances: tuple[float, float]
 
     orthogonal: ClassVar[bool] = False
+
+    @property
+    def orders(self) -> tuple[int, ...]:
+        """The sizes of the groups."""
+        return tuple(sorted(set(self.groups)))
 
     @property
     def max_order(self) -> int:
@@ -141,7 +147,8 @@ class ProjectedKernel:
     def _values(self, term: Subset, X: Array, Z: Array) -> Array:
         if not term:
             return np.ones((X.shape[0], Z.shape[0]))
-        squared = sum((np.subtract.outer(X[:, c], Z[:, c]) ** 2 for c in term), np.zeros(()))
+        columns = list(term)
+        squared = cdist(X[:, columns], Z[:, columns], "sqeuclidean")
         return np.where(np.isnan(squared), 0.0, PROFILES[self.kind](np.nan_to_num(squared)))
 
 

@@ -18,6 +18,10 @@ class TermKernel(Protocol):
         """The largest number of columns in one term."""
 
     @property
+    def orders(self) -> tuple[int, ...]:
+        """The orders of which there are terms."""
+
+    @property
     def orthogonal(self) -> bool:
         """Whether every term is orthogonal to all simpler ones."""
 

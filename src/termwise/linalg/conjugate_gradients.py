@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from termwise.errors import NumericalError
 from termwise.measures.base import Array
 
 Linear = Callable[[Array], Array]
@@ -51,7 +52,9 @@ def solve(K: Linear, b: Array, preconditioner: Linear, *, tolerance: float, most
         active = residual > tolerance
         Kp = K(p)
         bend = _inner(p, Kp)
-        length = np.where(active & (bend > 0.0), rz / np.where(bend > 0.0, bend, 1.0), 0.0)
+        if np.any(bend[active] <= 0.0):
+            raise NumericalError("an iterated matrix is not positive definite; use more noise")
+        length = np.where(active, rz / np.where(active, bend, 1.0), 0.0)
         x += length * p
         r -= length * Kp
         z = preconditioner(r)

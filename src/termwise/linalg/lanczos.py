@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
+from termwise.errors import NumericalError
 from termwise.linalg.conjugate_gradients import Solved
 from termwise.measures.base import Array
 
@@ -18,5 +19,7 @@ def log_quadratics(solved: Solved, squares: Array) -> Array:
     for k, square in enumerate(squares):
         if solved.steps:
             eigenvalues, vectors = eigh_tridiagonal(solved.diagonals[k], solved.beside[k])
-            found[k] = square * float(np.sum(vectors[0] ** 2 * np.log(np.maximum(eigenvalues, 1e-300))))
+            if eigenvalues[0] <= 0.0:
+                raise NumericalError("an iterated matrix is not positive definite; use more noise")
+            found[k] = square * float(np.sum(vectors[0] ** 2 * np.log(eigenvalues)))
     return found

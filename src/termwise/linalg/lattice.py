@@ -2,7 +2,7 @@
 
 The lattice has no ends of its own: as many nodes are taken as it needs to have two on either side of every
 point, so that no point lies at an edge. Functions work on C lines of n points at once, u being (C, n), with
-`first` the number k of the first node that is held. A point that is not finite has no weights.
+`first` the number k of the first node that is held. A point that is not known has no weights.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from termwise.measures.base import Array
 
 OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 MARGIN = 2  # nodes beside the farthest points
+FARTHEST = 1e15  # steps: what lies beyond, or is no number, is not known and has no weights
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Lattice:
     @classmethod
     def covering(cls, u: Array, step: float, most: int) -> Lattice:
         """Enough nodes for all points; an error if these are more than `most`."""
-        known = u[np.isfinite(u)]
+        known = u[np.abs(u) < FARTHEST * step]
         low, high = (float(np.min(known)), float(np.max(known))) if known.size else (0.0, 0.0)
         first = math.floor(low / step) - MARGIN
         size = math.floor(high / step) + MARGIN + 2 - first
@@ -83,7 +84,7 @@ class Lattice:
 @njit(inline="always")
 def _weights(x, step, first, weights):
     """The four weights at x, and the position of the first of their nodes; -1 if x is not finite."""
-    if not np.isfinite(x) or abs(x) > 1e15 * step:
+    if not abs(x) < FARTHEST * step:
         return -1
     place = math.floor(x / step)
     t = x / step - place
@@ -97,7 +98,7 @@ def _weights(x, step, first, weights):
 @njit(inline="always")
 def _weight_slopes(x, step, first, slopes):
     """The derivatives of the four weights for x, and the position of the first of their nodes."""
-    if not np.isfinite(x) or abs(x) > 1e15 * step:
+    if not abs(x) < FARTHEST * step:
         return -1
     place = math.floor(x / step)
     t = x / step - place
@@ -114,7 +115,7 @@ def _gather(u, step, first, scale, values, out):
     for c in range(u.shape[0]):
         for i in range(u.shape[1]):
             place = _weights(u[c, i], step, first, weights)
-            if place >= 0:
+            if 0 <= place <= values.shape[1] - 4:
                 for q in range(4):
                     w = scale[c] * weights[q]
                     for k in range(out.shape[1]):
@@ -127,7 +128,7 @@ def _scatter(u, step, first, V, out):
     for c in range(u.shape[0]):
         for i in range(u.shape[1]):
             place = _weights(u[c, i], step, first, weights)
-            if place >= 0:
+            if 0 <= place <= out.shape[1] - 4:
                 for q in range(4):
                     for k in range(V.shape[1]):
                         out[c, place + q, k] += weights[q] * V[i, k]
@@ -139,7 +140,7 @@ def _slopes(u, step, first, A, values, out):
     for c in range(u.shape[0]):
         for i in range(u.shape[1]):
             place = _weight_slopes(u[c, i], step, first, slopes)
-            if place >= 0:
+            if 0 <= place <= values.shape[1] - 4:
                 total = 0.0
                 for q in range(4):
                     for k in range(A.shape[1]):
@@ -153,7 +154,7 @@ def _features(u, step, first, factors, out):
     for i in range(u.shape[1]):
         for c in range(u.shape[0]):
             place = _weights(u[c, i], step, first, weights)
-            if place >= 0:
+            if 0 <= place <= factors.shape[1] - 4:
                 for q in range(4):
                     w = weights[q]
                     for k in range(factors.shape[2]):
@@ -166,7 +167,7 @@ def _feature_slopes(u, step, first, factors, given, out):
     for i in range(u.shape[1]):
         for c in range(u.shape[0]):
             place = _weight_slopes(u[c, i], step, first, slopes)
-            if place >= 0:
+            if 0 <= place <= factors.shape[1] - 4:
                 total = 0.0
                 for q in range(4):
                     for k in range(factors.shape[2]):

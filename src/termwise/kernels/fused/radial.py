@@ -36,6 +36,7 @@ RADIAL = {
 }
 OPTIONS = {"cache": True, "nogil": True, "fastmath": FAST, "error_model": "numpy"}
 VALUE, SLOPE = range(2)  # what own[j] holds of group j: phi and its derivative for the squared distance
+NOWHERE = 1e150  # squared distance of a missing cell, for a kernel that does not fall off by itself
 TINY = 1e-300  # squared distance that stands for none, where a slope divides by the distance
 
 
@@ -61,7 +62,7 @@ def values(kind, squared, out):
             out[b] = 1.0 / math.sqrt(1.0 + squared[b])
     else:
         for b in range(BLOCK):
-            out[b] = math.cos(math.sqrt(squared[b]))
+            out[b] = math.cos(math.sqrt(squared[b])) if squared[b] < NOWHERE else 0.0
 
 
 @njit(inline="always", fastmath=FAST)
@@ -98,8 +99,9 @@ def values_and_slopes(kind, squared, own, j):
     else:
         for b in range(BLOCK):
             r = math.sqrt(squared[b])
-            own[j, VALUE, b] = math.cos(r)
-            own[j, SLOPE, b] = -0.5 * math.sin(r) / r if squared[b] > TINY else -0.5
+            known = 1.0 if squared[b] < NOWHERE else 0.0
+            own[j, VALUE, b] = known * math.cos(r)
+            own[j, SLOPE, b] = known * (-0.5 * math.sin(r) / r if squared[b] > TINY else -0.5)
 
 
 @njit(inline="always", fastmath=FAST)

@@ -64,6 +64,10 @@ class Kernel(Protocol):
     """What loops read besides rows, and which loops these are: for a pair of rows, and for the way back."""
 
     @property
+    def weight(self) -> Array:
+        """The variance of each part, a column or a direction, before that of its order."""
+
+    @property
     def loop(self) -> Callable[..., Any]:
         """Fills a matrix: loop(*inputs, out, symmetric, start, step)."""
 
