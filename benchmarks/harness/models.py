@@ -71,9 +71,15 @@ def version(name: str) -> str:
 @cache
 def _revision() -> str:
     """The commit of a clone, so that a figure can be had again; nothing elsewhere."""
-    asked = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
     try:
-        found = subprocess.run(asked, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        found = _git("rev-parse", "--short", "HEAD")
+        changed = _git("status", "--porcelain", "--", "src")
     except OSError:
         return ""
-    return f" ({found.stdout.strip()})" if found.returncode == 0 else ""
+    if found.returncode != 0:
+        return ""
+    return f" ({found.stdout.strip()}{'-changed' if changed.stdout.strip() else ''})"
+
+
+def _git(*asked: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *asked], cwd=REPOSITORY, capture_output=True, text=True, check=False)
