@@ -210,7 +210,7 @@ def test_too_few_steps_are_reported(monkeypatch):
 
 
 def test_the_more_rows_the_fewer_steps_on_all_of_them():
-    steps = [coarse._last_steps(n) for n in (1000, 13_000, 39_000, 10_000_000)]
+    steps = [coarse.last_steps(n) for n in (1000, 13_000, 39_000, 10_000_000)]
     assert steps == [coarse.LAST_STEPS, coarse.LAST_STEPS, coarse.LAST_STEPS // 3, coarse.LEAST_STEPS]
 
 
