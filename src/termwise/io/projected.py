@@ -10,7 +10,6 @@ import numpy as np
 from termwise.encode.dense import DenseEncoder
 from termwise.encode.encoder import Encoder, LevelEncoder
 from termwise.encode.projected import ProjectedEncoder
-from termwise.io.archive import ARRAYS, OPTIONAL
 from termwise.io.numbers import known, number, numbers
 from termwise.kernels.fused.radial import RADIAL
 from termwise.kernels.projected import ONE_COLUMN, ProjectedKernel
@@ -66,20 +65,6 @@ def restore_kernel(data: Mapping[str, Any], groups: tuple[int, ...]) -> Projecte
     if data["kind"] in ONE_COLUMN and max(groups) > 1:
         raise ValueError(f"{data['kind']} is no kernel of {max(groups)} coordinates")
     return ProjectedKernel(data["kind"], groups, weights, (variances[0], variances[1]))
-
-
-def check_arrays(arrays: Mapping[str, Array], columns: int) -> None:
-    """Refuse arrays that are not those of a posterior of so many coordinates."""
-    if not {*ARRAYS, PROJECTION} <= arrays.keys() <= {*ARRAYS, *OPTIONAL, PROJECTION}:
-        raise ValueError(f"it has the arrays {sorted(arrays)[:10]}")
-    centres, alpha, root = arrays["centres"], arrays["alpha"], arrays["root"]
-    if alpha.ndim != 1 or centres.shape != (len(alpha), columns) or root.ndim != 2 or len(root) != len(alpha):
-        raise ValueError(f"arrays of shape {centres.shape}, {alpha.shape} and {root.shape} do not fit")
-    if not np.all(np.isfinite(alpha)) or not np.all(np.isfinite(root)) or np.any(np.isinf(centres)):
-        raise ValueError("its arrays have numbers that are not finite")
-    seen = arrays.get("seen", centres)
-    if seen.ndim != 2 or seen.shape[1] != columns or np.any(np.isinf(seen)):
-        raise ValueError(f"its seen rows are not finite rows of {columns} coordinates")
 
 
 def noise_of(document: Mapping[str, Any]) -> float:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder
+from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder, RowEncoder
 from termwise.encode.flow import Flow
 from termwise.encode.scale import Standardise
 from termwise.estimators.classifier import LINKS, AdditiveClassifier
@@ -25,7 +25,7 @@ from termwise.inference.result import FitResult, Status
 from termwise.io.archive import ARRAYS, FIRST_FORMAT, OPTIONAL
 from termwise.io.describe import ESTIMATORS
 from termwise.io.numbers import known, number, numbers
-from termwise.io.projected import PROJECTION, check_arrays, noise_of, restore_encoder, restore_kernel
+from termwise.io.projected import PROJECTION, noise_of, restore_encoder, restore_kernel
 from termwise.kernels.additive import AdditiveKernel
 from termwise.kernels.categorical import Categorical
 from termwise.kernels.column import ColumnKernel
@@ -97,9 +97,9 @@ def _of_kind(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array
     if not isinstance(model, ProjectedGPRegressor):
         return encoder, _posterior(document, encoder, arrays)
     projected = restore_encoder(encoder, document, arrays[PROJECTION])
-    check_arrays(arrays, len(projected.projection))
-    kernel = restore_kernel(document["kernel"], projected.groups)
     own: dict[str, Any] = {name: array for name, array in arrays.items() if name != PROJECTION}
+    _check_arrays(own, projected)
+    kernel = restore_kernel(document["kernel"], projected.groups)
     return projected, Posterior(kernel, **own, noise=noise_of(document))
 
 
@@ -211,7 +211,7 @@ def _component(data: Mapping[str, Any], column: ColumnEncoder) -> Component:
     return Component(kernel, measure, weight)
 
 
-def _check_arrays(arrays: Mapping[str, Array], encoder: Encoder) -> None:
+def _check_arrays(arrays: Mapping[str, Array], encoder: RowEncoder) -> None:
     if not {*ARRAYS} <= arrays.keys() <= {*ARRAYS, *OPTIONAL}:
         raise ValueError(f"it has the arrays {sorted(arrays)[:10]}")
     centres, alpha, root = arrays["centres"], arrays["alpha"], arrays["root"]
@@ -225,7 +225,7 @@ def _check_arrays(arrays: Mapping[str, Array], encoder: Encoder) -> None:
             _check_rows(name, arrays[name], encoder)
 
 
-def _check_rows(name: str, rows: Array, encoder: Encoder) -> None:
+def _check_rows(name: str, rows: Array, encoder: RowEncoder) -> None:
     if rows.ndim != 2 or rows.shape[1] != len(encoder.columns) or np.any(np.isinf(rows)):
         raise ValueError(f"its {name} are not finite rows of {len(encoder.columns)} columns")
     for values, column in zip(rows.T, encoder.columns, strict=True):
