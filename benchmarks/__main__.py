@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks.data import NoDataError
 from benchmarks.figures import Figure, machine, summary
 from benchmarks.harness.command import add_options, run_table
+from benchmarks.harness.readme import write_short_table
 from benchmarks.harness.tables import TABLES
 
 BENCHMARKS = {
@@ -41,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return max(run_table(name, options) for name in (options.table or PAPERS))
     if options.benchmark == PEERS:
         return run_table(PEERS, options)
+    if options.benchmark == "readme":
+        write_short_table()
+        return 0
     return _measure(list(BENCHMARKS) if options.benchmark == "all" else [options.benchmark], options)
 
 
@@ -85,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     peers.set_defaults(row_number=False)
     for tables in (papers, peers):
         add_options(tables)
+    commands.add_parser("readme", help="write the short table of README.md from benchmarks/results")
     for name, text in {**BENCHMARKS, "all": "all from core on"}.items():
         single = commands.add_parser(name, help=text)
         single.add_argument("--quick", action="store_true", help="fewer rows and repeats, to see it work")
