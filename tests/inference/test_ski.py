@@ -207,7 +207,7 @@ def test_a_fit_finds_the_features_that_matter():
     X = rng.standard_normal((1500, 6))
     y = np.sin(X[:, 0] + X[:, 1]) + 0.3 * rng.standard_normal(1500)
     model = ProjectedModel(diverse_directions(12, 6, rng), (1,) * 12, "se")
-    found = fit_ski(model, ArrayChunk(X, y), SkiOptions("se"), rng)
+    found = fit_ski(model, ArrayChunk(X, y), SkiOptions(), rng)
     relevance = np.exp(-found.theta[:6])
     assert np.min(relevance[:2]) > 5.0 * np.max(relevance[2:])
     assert found.posterior.noise == pytest.approx(0.09, rel=0.15)
@@ -215,5 +215,5 @@ def test_a_fit_finds_the_features_that_matter():
     new = rng.standard_normal((500, 6))
     mean = found.posterior.mean(model.encoded(found.theta, new))
     assert np.sqrt(np.mean((mean - np.sin(new[:, 0] + new[:, 1])) ** 2)) < 0.12
-    again = fit_ski(replace(model), ArrayChunk(X, y), SkiOptions("se"), np.random.default_rng(7))
+    again = fit_ski(replace(model), ArrayChunk(X, y), SkiOptions(), np.random.default_rng(7))
     assert again.result.objective == pytest.approx(found.result.objective, abs=2.0)

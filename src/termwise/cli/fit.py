@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 @click.option("--categorical", multiple=True, metavar="A,B", help="Columns whose numbers are labels.")
 @click.option(
     "--inference",
-    type=click.Choice(["auto", "exact", "sparse", "stochastic"]),
+    type=click.Choice(["auto", "exact", "sparse", "stochastic", "ski"]),
     help="exact for thousands of rows, sparse for millions, stochastic for many millions or labels of many "
-    "rows.  [auto: by the number of rows]",
+    "rows, ski for many rows of numbers with --max-order 1.  [auto: by the number of rows]",
 )
 @click.option(
     "--n-inducing", type=click.IntRange(min=1), help="Rows that sparse inference makes its picture of."

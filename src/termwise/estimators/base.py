@@ -102,6 +102,10 @@ class AdditiveModel(TermModel):
             n_rows = sum(chunk.n_rows for chunk in source.about)
             local = isinstance(source.workers, LocalWorkers)
             engine = self._asked().engine(n_rows, sites=sites, local=local, kept=kept)
+            if engine == "ski":
+                raise OptionError(
+                    "inference='ski' learns from a table in memory; use fit, or inference='sparse'"
+                )
             folder = checkpoint_folder(given.checkpoint, given.resume)
             if engine != "exact":
                 asked = self._asked()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,12 +12,14 @@ from termwise.errors import NotEnoughMemoryError, OptionError, TableError
 from termwise.inference.calibrate import FOLDS
 from termwise.inference.coarse import CANDIDATES, MOST_SAMPLED, Data, SparseOptions, fit_sparse
 from termwise.inference.fit import Fit, FitOptions, fit_exact
+from termwise.inference.fit_ski import LINE_KERNELS, MOST_LINES, SkiOptions, fit_ski, interpolable
 from termwise.inference.kept import KEPT_BYTES
 from termwise.inference.learnable import Learnable
 from termwise.inference.levels import LevelColumn
 from termwise.inference.mixing import DEPTH
 from termwise.inference.model import Model
 from termwise.inference.progress import Monitor
+from termwise.inference.ski import Grid
 from termwise.inference.stochastic import fit_stochastic
 from termwise.inference.workers import LocalWorkers, Workers
 from termwise.kernels.fused.run import cores
@@ -26,12 +28,13 @@ EXACT_ROWS = 2000  # up to this many the exact engine is as fast as a sparse one
 SITE_ROWS = 1000  # the same where every evaluation moves sites until they rest
 STOCHASTIC_ROWS = 200_000  # beyond, minibatches find sites sooner than looks at all rows
 MOST_ROWS = 20_000
-INFERENCES = ("auto", "exact", "sparse", "stochastic")
+INFERENCES = ("auto", "exact", "sparse", "stochastic", "ski")
 LEAST_INDUCING, MOST_INDUCING = 256, 512
 # Of numbers with normal noise, up to so many rows: twice as many cost twice the time and see finer detail.
 FINE_INDUCING, FINE_ROWS = 1024, 100_000
 STOCHASTIC_INDUCING = 800  # with so many rows more detail can be told from noise; as in OAK section 5
 LEVEL_TABLES = 8  # of a column of levels: its kernel, the steps to it, and their gradients
+NUMBERS_OF_CELL = 12  # of a grid: coordinate and amplitude, and how they change with each parameter
 SITE_MATRICES = 7  # of all rows, by exact inference where the likelihood is not normal
 GIGABYTE = 1e9
 
@@ -45,6 +48,7 @@ class Asked:
     inducing: str
     n_starts: int
     n_jobs: int | None
+    grid: Grid = field(default_factory=Grid)
 
     def engine(self, n_rows: int, *, sites: bool, local: bool = True, kept: bool = False) -> str:
         """The engine for so many rows, as asked or by their number; an error if it cannot take them.
@@ -52,10 +56,14 @@ class Asked:
         `sites` says that the likelihood is not normal, `local` that this process does all the work, `kept`
         that there are to be checkpoints.
         """
-        if self.inference == "exact" and self.n_inducing is not None:
+        if self.inference in ("exact", "ski") and self.n_inducing is not None:
             raise OptionError(
-                f"n_inducing is {self.n_inducing} and inference is 'exact', which has no inducing rows; "
-                "leave one of them out"
+                f"n_inducing is {self.n_inducing} and inference is {self.inference!r}, which has no inducing "
+                "rows; leave one of them out"
+            )
+        if self.inference == "ski" and sites:
+            raise OptionError(
+                "inference='ski' is for numbers with normal noise; leave it out, or use inference='sparse'"
             )
         chosen = self._by_rows(n_rows, sites, local, kept) if self.inference == "auto" else self.inference
         if kept and chosen != "stochastic":
@@ -115,6 +123,9 @@ def learn(
     if engine == "exact":
         check_exact_memory(asked, rows.y.size, sites=model.likelihood is not None)
         return fit_exact(model, rows, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
+    if engine == "ski":
+        check_grid(model, rows)
+        return fit_ski(model, rows, SkiOptions(asked.grid, asked.n_starts, asked.threads), rng, monitor)
     options = asked.sparse_options(engine, rows.y.size, sites=model.likelihood is not None)
     check_sparse_memory(options, *rows.X.shape)
     by = fit_sparse if engine == "sparse" else fit_stochastic
@@ -139,6 +150,18 @@ def exact_matrices(asked: Asked, *, sites: bool) -> int:
     """
     workers = 1 if asked.n_jobs is None else asked.threads
     return SITE_MATRICES * min(asked.n_starts, workers) if sites else 3 + 2 * min(FOLDS, workers)
+
+
+def check_grid(model: Learnable, rows: ArrayChunk) -> None:
+    """Refuse what cannot be interpolated, and more rows than the machine can hold the slopes of."""
+    if not interpolable(model) or np.any(np.isnan(rows.X)):
+        raise OptionError(
+            "inference='ski' interpolates a sum of smooth functions, each of one number that no row lacks: "
+            f"of single columns (max_order=1) or single directions, at most {MOST_LINES}, with one of the "
+            f"kernels {', '.join(map(repr, LINE_KERNELS))}; ask for such a model, or use inference='sparse'"
+        )
+    needed = 8 * NUMBERS_OF_CELL * rows.X.size
+    require_memory(needed, f"interpolation of {rows.y.size} rows", "use inference='sparse'")
 
 
 def check_level_memory(model: Model, threads: int) -> None:

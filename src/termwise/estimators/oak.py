@@ -80,10 +80,11 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         have one: terms are on the scale of the logarithm of the rate. "student" is for numbers with gross
         outliers, which then have little say; its scale and degrees of freedom are learned. With both, equal
         rows cost no more than one and the order of rows changes nothing.
-    inference : {"auto", "exact", "sparse", "stochastic"}
+    inference : {"auto", "exact", "sparse", "stochastic", "ski"}
         "exact" for up to some thousand rows, "sparse" for millions: all rows are used, seen through some
         of them. "stochastic" looks at them in minibatches, which pays with very many rows and where the
-        likelihood is not normal; with few it is slow.
+        likelihood is not normal; with few it is slow. "ski" interpolates on a grid, without inducing rows:
+        for max_order=1 and columns of numbers that no row lacks.
         "auto" goes by the number of rows and the likelihood.
     n_inducing : int or None
         Of how many rows the sparse engine makes its picture: more are more exact, and cost their square.

@@ -21,7 +21,7 @@ from termwise.estimators.targets import NORMAL, prepared_target
 from termwise.explain.directions import Loadings, Sensitivity, coordinate_slopes, sensitivity
 from termwise.inference.directed import TRIED_ROWS, best_count, directed
 from termwise.inference.fit import Fit
-from termwise.inference.fit_ski import SkiOptions, fit_ski
+from termwise.inference.fit_ski import interpolable
 from termwise.inference.progress import Monitor, monitored
 from termwise.inference.projected import ProjectedModel
 from termwise.inference.ski import Grid
@@ -31,8 +31,6 @@ from termwise.table import read_table
 
 DIRECTIONS = ("diverse", "random", "none")
 INFERENCES = ("auto", "exact", "sparse", "ski")
-MOST_LINES = 400  # of a grid
-BY_GRID = ("se", "matern32", "matern52")  # smooth enough to be interpolated
 COPIES = 5  # of all rows as numbers, that a fit holds at a time
 UNKNOWN = {"mean": "marginalise", "error": "error"}  # as the encoder calls it
 ROWS = 2000  # over which slopes are averaged
@@ -138,9 +136,8 @@ class ProjectedGPRegressor(TermRegressor):
         self.inference_ = self._engine(model, rows.y.size)
         by_grid, otherwise = rng.spawn(2)
         if self.inference_ == "ski":
-            options = SkiOptions(self.kernel, Grid(1.0 / self.n_grid), self.n_restarts, self._asked().threads)
             try:
-                return fit_ski(model, rows, options, by_grid, monitor)
+                return learn(model, rows, self._asked(), by_grid, monitor)
             except GridError:  # some rows lie very far away
                 if self.inference == "ski":
                     raise
@@ -148,22 +145,15 @@ class ProjectedGPRegressor(TermRegressor):
         return learn(model, rows, self._asked(), otherwise, monitor)
 
     def _asked(self) -> Asked:
-        return Asked(self.inference_, self.n_inducing, "variance", self.n_restarts, self.n_jobs)
+        grid = Grid(1.0 / self.n_grid)
+        return Asked(self.inference_, self.n_inducing, "variance", self.n_restarts, self.n_jobs, grid)
 
     def _engine(self, model: ProjectedModel, n_rows: int) -> str:
-        few = len(model.groups) <= MOST_LINES
-        by_grid = set(model.groups) == {1} and self.kernel in BY_GRID and few
-        if self.inference == "ski" and not by_grid:
-            raise OptionError(
-                "inference='ski' interpolates functions of one coordinate that are smooth; use one of the "
-                f"kernels {', '.join(map(repr, BY_GRID))} with at most {MOST_LINES} directions of one "
-                "coordinate, or inference='sparse'"
-            )
         if self.inference != "auto":
             return self.inference
         if n_rows <= EXACT_ROWS and self.n_inducing is None:
             return "exact"
-        return "ski" if by_grid and self.n_inducing is None else "sparse"
+        return "ski" if interpolable(model) and self.n_inducing is None else "sparse"
 
     def _check_options(self) -> None:
         if self.n_directions != "auto":
@@ -178,8 +168,6 @@ class ProjectedGPRegressor(TermRegressor):
         whole_number("n_grid", self.n_grid, at_least=2)
         if self.n_inducing is not None:
             whole_number("n_inducing", self.n_inducing, at_least=1)
-            if self.inference == "ski":
-                raise OptionError("inference='ski' has no inducing rows; leave n_inducing out")
         degrees = (1,) if self.degrees is None else tuple(self.degrees)
         for degree in degrees:
             whole_number("a degree", degree, at_least=1)

@@ -31,15 +31,23 @@ from termwise.inference.ski import Grid, SkiObjective
 from termwise.kernels.fused.run import cores
 from termwise.linalg.threads import one_blas_thread
 
+LINE_KERNELS = ("se", "matern32", "matern52")  # smooth enough to be interpolated
+MOST_LINES = 400
+
 
 @dataclass(frozen=True)
 class SkiOptions:
-    """How to search: the kernel along a line, the grid, and from how many starts."""
+    """How to search: the grid, and from how many starts."""
 
-    kind: str
     grid: Grid = field(default_factory=Grid)
     n_starts: int = 2
     threads: int = field(default_factory=cores)
+
+
+def interpolable(model: Learnable) -> bool:
+    """Whether a model is a sum of smooth functions of single coordinates, not too many of them."""
+    lines = model.lines
+    return lines is not None and lines.kernel in LINE_KERNELS and lines.count <= MOST_LINES
 
 
 def fit_ski(
@@ -50,6 +58,7 @@ def fit_ski(
     monitor: Monitor | None = None,
 ) -> Fit:
     """Maximise the interpolated log marginal likelihood + log prior over all parameters."""
+    assert model.lines is not None, "no sum of functions of single coordinates"
     starting, sampling, choosing = rng.spawn(3)
     n_rows, data = rows.y.size, Data.in_memory(rows, sampling)
     threads = SparseOptions(n_starts=options.n_starts, threads=options.threads)
@@ -61,7 +70,7 @@ def fit_ski(
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
     samples = [data.sample.rows(slice(size)) for size in stages.sizes if size < n_rows]
     for part in [*samples, rows]:
-        objective = SkiObjective(model, part.X, part.y, options.kind, options.grid)
+        objective = SkiObjective(model, part.X, part.y, model.lines.kernel, options.grid)
         objective.value_and_gradient(best.theta)  # an error here is one of the data, not of a step too long
         last = part is rows
         steps = last_steps(n_rows) if last else FIRST_STEPS

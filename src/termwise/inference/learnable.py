@@ -30,6 +30,14 @@ class Common(Summed):
     tables: Array
 
 
+@dataclass(frozen=True)
+class Lines:
+    """Coordinates that have one kernel, and how many they are."""
+
+    kernel: str
+    count: int
+
+
 class Layout(ABC):
     """Some rows at one vector: what the loops read of them, and the way back to the parameters.
 
@@ -103,6 +111,11 @@ class Learnable(ABC):
     @abstractmethod
     def levels(self) -> NDArray[np.bool_]:
         """Which columns are of levels, between which there is nothing."""
+
+    @property
+    @abstractmethod
+    def lines(self) -> Lines | None:
+        """The coordinates, if the model is a sum of functions of a single one each."""
 
     @abstractmethod
     def kernel_bounds(self) -> list[tuple[float, float]]:

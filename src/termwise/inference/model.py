@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from termwise.inference.columns import NO_TABLE, Cotangent, State, TrainableColumn
-from termwise.inference.learnable import Common, Layout, Learnable
+from termwise.inference.learnable import Common, Layout, Learnable, Lines
 from termwise.inference.orders import Orders
 from termwise.kernels.additive import AdditiveKernel, pack_weights
 from termwise.kernels.fused import run
-from termwise.kernels.fused.block import TABLE
+from termwise.kernels.fused.block import KINDS, TABLE
 from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 
@@ -55,6 +55,13 @@ class Model(Learnable):
     def levels(self) -> NDArray[np.bool_]:
         """Which columns are by table."""
         return np.array([column.kind == TABLE for column in self.columns])
+
+    @property
+    def lines(self) -> Lines | None:
+        """The columns, if all are numbers and no two of them act together."""
+        kinds = {column.kind for column in self.columns}
+        kernels = [name for name, code in KINDS.items() if kinds == {code}]
+        return Lines(kernels[0], self.n_columns) if kernels and self.orders.max_order == 1 else None
 
     def kernel_bounds(self) -> list[tuple[float, float]]:
         """Those of all columns."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from termwise.inference.columns import exponential_log_prior
-from termwise.inference.learnable import Common, Layout, Learnable
+from termwise.inference.learnable import Common, Layout, Learnable, Lines
 from termwise.inference.orders import EachOrder, Orders
 from termwise.kernels.fused import run
 from termwise.kernels.projected import ProjectedKernel, radial_weights
@@ -68,6 +68,11 @@ class ProjectedModel(Learnable):
     def with_likelihood(self, likelihood: Likelihood) -> ProjectedModel:
         """The same with another likelihood."""
         return replace(self, likelihood=likelihood)
+
+    @property
+    def lines(self) -> Lines | None:
+        """The directions, if every function has one."""
+        return Lines(self.kind, len(self.groups)) if set(self.groups) == {1} else None
 
     def kernel_bounds(self) -> list[tuple[float, float]]:
         """Lengthscales, then weights if they are learned."""

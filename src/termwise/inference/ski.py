@@ -210,11 +210,11 @@ class _At:
     def cotangents(self, by: _Slopes, by_A: Array) -> run.Cotangents:
         """The same for what the loops would read: variances, weights, coordinates and amplitudes."""
         scale = float(self.variances[1])
-        by_scale = float(by.scale @ self.weight)
+        by_scale, by_a = float(by.scale @ self.weight), np.broadcast_to(0.0, by.u.shape)
         if self.a.size:
             by_scale += 0.5 * float(np.vdot(by_A, self.A)) / scale
-        a = np.sqrt(scale) * by_A.T
-        rows = run.Rows(by.u, a if self.a.size else np.zeros((len(by.u), 0)))
+            by_a = np.sqrt(scale) * by_A.T
+        rows = run.Rows(by.u, by_a)
         return run.Cotangents(
             np.array([by.constant, by_scale]), scale * by.scale, np.zeros((1, 1, 1)), rows, rows
         )
