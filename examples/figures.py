@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from demo import table
+from directions import directions, projections
 from matplotlib.figure import Figure
 from PIL import Image
 from sklearn.datasets import load_diabetes
@@ -186,7 +187,19 @@ def customers() -> tuple[tw.OAKClassifier, dict[str, np.ndarray], np.ndarray]:
 
 PICTURES: dict[str, Callable[[], Figure | bytes]] = {
     draw.__name__: draw
-    for draw in (diabetes, page, waterfall, toy, pumadyn, orders, cumulative, churn, airline)
+    for draw in (
+        diabetes,
+        page,
+        waterfall,
+        toy,
+        pumadyn,
+        orders,
+        cumulative,
+        churn,
+        airline,
+        directions,
+        projections,
+    )
 }
 
 

@@ -93,6 +93,16 @@ def test_fit_saves_what_python_would_and_prints_the_terms(folder: Path, model: P
     assert "order 1  100.0 %  ####################" in lines
 
 
+def test_fit_with_some_terms(folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "m"
+    result = fit(folder / "table.csv", output, "--terms", "age, city", "--terms", "city:age", "--json")
+    assert result.exit_code == 0, result.output
+    assert {term["term"] for term in json.loads(result.stdout)["terms"]} == {"age", "city", "age:city"}
+    table = folder / "table.csv"
+    assert "--model oak" in error_of(fit(table, output, "--terms", "age", "--model", "additive"))
+    assert "did you mean 'city'" in error_of(fit(table, output, "--terms", "age:citty"))
+
+
 def test_fit_options(folder: Path, tmp_path: Path) -> None:
     rows = [[*row, index % 3] for index, row in enumerate(TABLE)]
     (tmp_path / "t.csv").write_text(text_of([*HEADER, "grade"], rows))

@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 @click.option(
     "--max-order", type=click.IntRange(min=1), help="The most columns in one term.  [oak: 3, for labels 2]"
 )
+@click.option(
+    "--terms",
+    multiple=True,
+    metavar="A,A:B",
+    help="The only terms that the model may have, by their columns.",
+)
 @click.option("--categorical", multiple=True, metavar="A,B", help="Columns whose numbers are labels.")
 @click.option(
     "--inference",
@@ -180,14 +186,15 @@ def _tell(model: Any, output: str, top: int | None, as_json: bool, quiet: bool) 
     click.echo(json_text(found, top) if as_json else summary_text(found, top))
 
 
-def _estimator(
-    task: str, kind: str, categorical: tuple[str, ...], seed: int | None, progress: bool, **asked: Any
-) -> Any:
+def _estimator(task: str, kind: str, seed: int | None, progress: bool, **asked: Any) -> Any:
     import termwise.estimators as made
+    from termwise.errors import OptionError
 
-    names = [name.strip() for names in categorical for name in names.split(",") if name.strip()]
+    if kind != "oak" and asked["terms"]:
+        raise OptionError(f"--terms is for --model oak, and the model is {kind}; leave one of them out")
+    lists = {name: _listed(asked.pop(name)) for name in ("categorical", "terms")}
     # What is not asked for is left to the defaults of the estimator.
-    given = {**asked, "categorical": names, "random_state": seed}
+    given = {**asked, **lists, "random_state": seed}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, [])}
     estimators = {
         ("regression", "oak"): made.OAKRegressor,
@@ -196,3 +203,8 @@ def _estimator(
         ("classification", "additive"): made.AdditiveGPClassifier,
     }
     return estimators[task, kind](progress=progress, **chosen)
+
+
+def _listed(options: tuple[str, ...]) -> list[str]:
+    """Names with commas between them, of an option that may be given more than once."""
+    return [name.strip() for names in options for name in names.split(",") if name.strip()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -158,14 +158,23 @@ def _column_from_dict(data: Mapping[str, Any]) -> ColumnEncoder:
 
 
 def fit_encoder(
-    schema: Schema, table: Table, *, flow: bool, unknown: str, counted: np.ndarray | None = None
+    schema: Schema,
+    table: Table,
+    *,
+    flow: bool,
+    unknown: str,
+    counted: np.ndarray | None = None,
+    only: Collection[str] | None = None,
 ) -> Encoder:
     """Fit the encoding of every column that varies; `flow` bends numbers towards the normal.
 
-    `counted` are the positions of rows, each as often as it counts, if not all count once.
+    `counted` are the positions of rows, each as often as it counts, if not all count once; `only` names the
+    columns that are wanted, if not all are.
     """
     active, columns = [], []
     for i, (column, values) in enumerate(zip(schema.columns, table.columns, strict=True)):
+        if only is not None and column.name not in only:
+            continue
         if counted is not None and not column.is_discrete:
             values = values[counted]
         encoder = _fit_column(column, values, flow=flow, unknown=unknown)

@@ -21,15 +21,19 @@ from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory, l
 from termwise.estimators.known import Wanted, know
 from termwise.estimators.merge import merged_rows, repeated_rows
 from termwise.estimators.options import KERNELS, one_of, search_options, whole_number
+from termwise.estimators.selected import listed_terms, used_columns
 from termwise.estimators.targets import Target
 from termwise.estimators.terms import TermModel
 from termwise.inference.alone import alone
+from termwise.inference.columns import TrainableColumn
 from termwise.inference.fit import Fit
 from termwise.inference.inducing import CHOICES
 from termwise.inference.model import Model
-from termwise.inference.orders import Orders
+from termwise.inference.orders import EachOrder, Orders
 from termwise.inference.progress import monitored
 from termwise.inference.workers import LocalWorkers
+from termwise.kernels.selection import selection_of
+from termwise.likelihoods import Likelihood
 from termwise.posterior.select import most_telling
 from termwise.table import Schema, Table
 
@@ -43,6 +47,7 @@ class AdditiveModel(TermModel):
     """
 
     kernel: str
+    terms: Any = None  # those that are allowed, where a model can be told
     categorical: Any
     inference: str
     n_inducing: int | None
@@ -73,18 +78,28 @@ class AdditiveModel(TermModel):
         schema = schema_of(table, self.categorical)
         table = schema.check(table, owner=type(self).__name__)
         counted = repeated_rows(target.times, table.n_rows)
-        flow, unknown = self._uses_flow(), self.unknown
-        encoder = fit_encoder(schema, table, flow=flow, unknown=unknown, counted=counted)
+        flow, unknown, only = self._uses_flow(), self.unknown, used_columns(self.terms, schema.names)
+        encoder = fit_encoder(schema, table, flow=flow, unknown=unknown, counted=counted, only=only)
         require_columns(encoder)
         encoded = encoder.transform(table)
         columns, choices = plan_columns(encoder, encoded[counted], target.hint[counted], self._plan(encoder))
         rng = np.random.default_rng(seed_of(self.random_state))
-        model = Model(columns, self._orders(len(columns)), target.likelihood)
+        model = self._model(columns, encoder, target.likelihood)
         rows = ArrayChunk(encoded, target.y, target.power, target.offset)
         with monitored(self.progress) as monitor:
             found = learn(model, rows, self._asked(), rng, monitor)
         self.columns_ = choices
         return learned_encoder(encoder, found), replace(found, result=replace(found.result, rows=n_rows))
+
+    def _model(
+        self, columns: tuple[TrainableColumn, ...], encoder: Encoder, likelihood: Likelihood | None
+    ) -> Model:
+        """The kernel of all terms that are allowed, by their orders or by a list."""
+        listed = listed_terms(self.terms, encoder.schema.names, encoder.names)
+        if listed is None:
+            return Model(columns, self._orders(len(columns)), likelihood)
+        orders = EachOrder((0, *sorted({len(term) for term in listed})), len(columns))
+        return Model(columns, orders, likelihood, selection_of(listed, len(columns)))
 
     def _asked(self) -> Asked:
         return Asked(self.inference, self.n_inducing, self.inducing, self.n_restarts, self.n_jobs)

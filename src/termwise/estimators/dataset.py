@@ -23,11 +23,11 @@ from termwise.errors import OptionError
 from termwise.estimators.columns import ColumnChoice, learned_encoder, plan_columns, require_columns
 from termwise.estimators.engine import check_level_memory
 from termwise.estimators.known import Known
+from termwise.estimators.selected import used_columns
 from termwise.estimators.targets import Target
 from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder, refuse_others
 from termwise.inference.coarse import Data, fit_sparse
 from termwise.inference.fit import Fit
-from termwise.inference.model import Model
 from termwise.inference.progress import monitored
 from termwise.inference.source import FileSource, Packed, Source
 from termwise.inference.stochastic import fit_stochastic
@@ -139,14 +139,15 @@ def learn_dataset(
     n_rows = known.survey.n_rows
     sites = likelihood is not None
     options = model._asked().sparse_options(task.engine, n_rows, sites=sites, workers=source.workers)
-    encoder, X = known.encoder(flow=model._uses_flow(), unknown=model.unknown)
+    only = used_columns(model.terms, known.schema.names)
+    encoder, X = known.encoder(flow=model._uses_flow(), unknown=model.unknown, only=only)
     require_columns(encoder)
     sample = known.encoded_sample(X, column)
     hint = Target(sample.y, likelihood, sample.weight, sample.offset).hint
     more = len(X) - hint.size  # rows for what the sample lacks
     hint = np.concatenate([hint, np.full(more, np.mean(hint))])
     columns, choices = plan_columns(encoder, X, hint, model._plan(encoder))
-    additive = Model(columns, model._orders(len(columns)), likelihood)
+    additive = model._model(columns, encoder, likelihood)
     check_level_memory(additive, options.threads)
     data = Data(source.encoded(encoder, column), n_rows, sample.rows(known.shuffled))
     checkpoints = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -54,8 +54,10 @@ class Known:
     targets: Table
     shuffled: Values
 
-    def encoder(self, *, flow: bool, unknown: str) -> tuple[Encoder, Array]:
-        """An encoder by the sample, and the encoded rows it was made by.
+    def encoder(
+        self, *, flow: bool, unknown: str, only: Collection[str] | None = None
+    ) -> tuple[Encoder, Array]:
+        """An encoder by the sample, of some columns or all, and the encoded rows it was made by.
 
         Where the sample lacks an extreme or a level they have a row more for it.
         """
@@ -63,7 +65,7 @@ class Known:
         rows = self.sample.select(schema.names)
         unseen = _unseen_values(schema, self.survey, rows)
         rows = rows if unseen is None else stacked([rows, unseen])
-        encoder = fit_encoder(schema, rows, flow=flow, unknown=unknown)
+        encoder = fit_encoder(schema, rows, flow=flow, unknown=unknown, only=only)
         return encoder, encoder.transform(rows)
 
     @property

@@ -21,6 +21,7 @@ class Orthogonal(AdditiveModel):
     """Abstract: the orthogonal additive kernel, up to an order."""
 
     max_order: int | None
+    terms: Any
     measure: Any
     flow: str | None
     normalise: bool
@@ -60,6 +61,9 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
     ----------
     max_order : int or None, default 3
         The most features in one term; None for all.
+    terms : list of names, optional
+        The only terms that the model may have, in the place of max_order: ["age", "age:income"], or the
+        names of those that `prune` has kept of another model. Columns in none of them are left out.
     kernel : {"matern52", "matern32", "matern12", "se"}
         How smooth the functions are. On the benchmark tables "matern52" had the higher mean evidence and
         the better calibrated predictions.
@@ -110,6 +114,7 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         self,
         *,
         max_order: int | None = 3,
+        terms: Any = None,
         kernel: str = "matern52",
         measure: Any = "auto",
         flow: str | None = "learned",
@@ -149,6 +154,7 @@ class OAKClassifier(Orthogonal, AdditiveClassifier):
         self,
         *,
         max_order: int | None = 2,
+        terms: Any = None,
         kernel: str = "matern52",
         measure: Any = "auto",
         flow: str | None = "learned",

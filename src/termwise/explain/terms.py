@@ -41,6 +41,11 @@ def named_term(columns: Subset, names: Sequence[str]) -> Term:
     return Term(tuple(names[d] for d in columns), columns)
 
 
+def features_of(name: str) -> tuple[str, ...]:
+    """The features in the name of a term."""
+    return tuple(feature.strip("`") for feature in _FEATURE.findall(name))
+
+
 def found_term(name: str, names: Sequence[str]) -> str:
     """The one of these names of terms that is meant, whatever the order of its features."""
     if name in names:

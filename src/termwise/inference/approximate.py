@@ -11,7 +11,6 @@ from termwise.inference.latent import Sites
 from termwise.inference.learnable import Layout, Learnable
 from termwise.inference.sites import Rule, Settled, settle
 from termwise.kernels.fused import run
-from termwise.kernels.fused.loops import symmetric_polynomials, symmetric_polynomials_adjoint
 from termwise.likelihoods.observed import Observed
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
@@ -44,12 +43,12 @@ class SiteObjective:
         layout = self.model.layout(theta, self._cells, late=late)
         variances, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         weights = layout.weights(variances)
-        settled = self._settle(theta, _kernel_matrix(layout, variances, self.threads))
+        settled = self._settle(theta, self._kernel_matrix(layout, variances))
         C = _by_kernel(settled)
         # `adjoint_below` reads the part below the diagonal, and counts it twice.
         nothing = np.zeros(len(C))
         total = run.adjoint_below(weights, layout.rows, C, nothing, nothing, self.threads)
-        by_variance, by_z = symmetric_polynomials_adjoint(layout.own_kernel, variances, np.diag(C).copy())
+        by_variance, by_z = self.model.selection.adjoint(layout.own_kernel, variances, np.diag(C).copy())
         columns = layout.gradient(total, by_z)
         orders = dvariances @ (by_variance + total.variances)
         prior, gradient = self.model.log_prior(theta)
@@ -69,22 +68,18 @@ class SiteObjective:
         """What is known at theta, with all rows as centres; sets `jitter` and `rested`."""
         layout = self.model.layout(theta, self._cells, late=False)
         variances, _ = self.model.orders.variances(self.model.order_parameters(theta))
-        K = _kernel_matrix(layout, variances, self.threads)
-        found = self._settle(theta, K).posterior
-        X, kernel = self.model.encoded(theta, self.X), self.model.kernel(theta)
-        return Posterior(kernel, X, found.alpha, found.half, 0.0)
+        found = self._settle(theta, self._kernel_matrix(layout, variances)).posterior
+        return self.model.posterior(theta, self.X, found.alpha, found.half, 0.0)
 
-
-def _kernel_matrix(layout: Layout, variances: Array, threads: int) -> Array:
-    """The kernel between all rows, with the variance of terms lost in missing cells on the diagonal."""
-    n = layout.cells.shape[1]
-    K = np.zeros((n, n))
-    run.gram_below(layout.weights(variances), layout.rows, K, threads)
-    K += K.T
-    e = np.empty((variances.size, n))
-    symmetric_polynomials(layout.own_kernel, e)
-    K.reshape(-1)[:: n + 1] = variances @ e
-    return K
+    def _kernel_matrix(self, layout: Layout, variances: Array) -> Array:
+        """The kernel between all rows, with the variance of terms lost in missing cells on the diagonal."""
+        n = layout.cells.shape[1]
+        K = np.zeros((n, n))
+        run.gram_below(layout.weights(variances), layout.rows, K, self.threads)
+        K += K.T
+        own = variances @ self.model.selection.by_order(layout.own_kernel, variances.size - 1)
+        K.reshape(-1)[:: n + 1] = own
+        return K
 
 
 def _by_kernel(settled: Settled) -> Array:

@@ -23,7 +23,6 @@ from termwise.inference.kept import Block, Kept
 from termwise.inference.learnable import Common, Layout, Learnable
 from termwise.inference.summed import Summed
 from termwise.kernels.fused import run
-from termwise.kernels.fused.loops import symmetric_polynomials, symmetric_polynomials_adjoint
 from termwise.linalg.in_place import multiply_by_upper, upper_square
 from termwise.measures.base import Array
 
@@ -158,24 +157,23 @@ class Own:
         return 1.0 / (self.setting.noise + self.whole - self.variance)
 
     def _sum(self, z: Array) -> Array:
-        e = np.empty((self.setting.variances.size, z.shape[1]))
-        symmetric_polynomials(z, e)
-        value: Array = self.setting.variances @ e
+        variances = self.setting.variances
+        value: Array = variances @ self.setting.model.selection.by_order(z, variances.size - 1)
         return value
 
     def adjoint(self, by_variance: Array, by_lost: Array) -> tuple[Array, Array]:
         """Gradients for the order variances and for z_d(x_n, x_n)."""
         if not self.some_missing:
             return self.adjoint_of_whole(by_variance)
-        kept_s, kept_z = symmetric_polynomials_adjoint(
-            self._kept, self.setting.variances, by_variance - by_lost
-        )
+        given = by_variance - by_lost
+        kept_s, kept_z = self.setting.model.selection.adjoint(self._kept, self.setting.variances, given)
         all_s, all_z = self.adjoint_of_whole(by_lost)
         return kept_s + all_s, np.where(self.layout.missing, 0.0, kept_z) + all_z
 
     def adjoint_of_whole(self, by_whole: Array) -> tuple[Array, Array]:
         """The same of `whole`."""
-        return symmetric_polynomials_adjoint(self.layout.own_kernel, self.setting.variances, by_whole)
+        setting = self.setting
+        return setting.model.selection.adjoint(self.layout.own_kernel, setting.variances, by_whole)
 
 
 def _layout(block: Block, setting: Setting, *, late: bool) -> Layout:

@@ -8,10 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from termwise.inference.learnable import Learnable
+from termwise.inference.learnable import Layout, Learnable
 from termwise.kernels.fused import run
-from termwise.kernels.fused.loops import symmetric_polynomials, symmetric_polynomials_adjoint
-from termwise.linalg.cholesky import factorise
+from termwise.linalg.cholesky import Factor, factorise
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
@@ -43,15 +42,7 @@ class ExactObjective:
         variances, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         noise = float(np.exp(theta[-1]))
         weights, z = layout.weights(variances), layout.own_kernel
-        e = np.empty((variances.size, self.y.size))
-        symmetric_polynomials(z, e)
-
-        def fill(out: Array) -> None:
-            run.gram_below(weights, layout.rows, out, self.threads)
-            out.reshape(-1)[:: self.y.size + 1] = variances @ e + noise
-
-        factor = factorise(self._buffer, fill)
-        self.jitter = factor.jitter
+        factor = self._factor(layout, variances, noise)
         alpha = factor.solve(self.y)
         n = self.y.size
         likelihood = -0.5 * (self.y @ alpha + factor.log_determinant + n * np.log(2.0 * np.pi))
@@ -59,7 +50,7 @@ class ExactObjective:
         # d likelihood / dK = (alpha alpha' - K^-1) / 2; the loops form it on the fly
         total = run.adjoint_below(weights, layout.rows, inverse, -alpha, alpha, self.threads)
         own = 0.5 * (alpha**2 - np.diag(inverse))
-        by_variance, by_z = symmetric_polynomials_adjoint(z, variances, own)
+        by_variance, by_z = self.model.selection.adjoint(z, variances, own)
         by_column = layout.gradient(_scaled(total, -0.5), by_z)
         prior, gradient = self.model.log_prior(theta)
         orders = dvariances @ (by_variance - 0.5 * total.variances)
@@ -68,16 +59,24 @@ class ExactObjective:
 
     def posterior(self, theta: Array) -> Posterior:
         """What is known at theta, with all rows as centres."""
-        kernel, noise, n = self.model.kernel(theta), float(np.exp(theta[-1])), self.y.size
-        X = self.model.encoded(theta, self.X)
+        layout = self.model.layout(theta, self._cells, late=False)
+        variances, _ = self.model.orders.variances(self.model.order_parameters(theta))
+        noise = float(np.exp(theta[-1]))
+        factor = self._factor(layout, variances, noise)
+        return self.model.posterior(theta, self.X, factor.solve(self.y), factor.inverse_root(), noise)
+
+    def _factor(self, layout: Layout, variances: Array, noise: float) -> Factor:
+        """The Cholesky factor of K + noise I; sets `jitter`."""
+        weights = layout.weights(variances)
+        own = variances @ self.model.selection.by_order(layout.own_kernel, variances.size - 1)
 
         def fill(out: Array) -> None:
-            out[:] = kernel.gram(X, threads=self.threads)
-            out.reshape(-1)[:: n + 1] += noise
+            run.gram_below(weights, layout.rows, out, self.threads)
+            out.reshape(-1)[:: self.y.size + 1] = own + noise
 
         factor = factorise(self._buffer, fill)
         self.jitter = factor.jitter
-        return Posterior(kernel, X, factor.solve(self.y), factor.inverse_root(), noise)
+        return factor
 
 
 def _scaled(c: run.Cotangents, factor: float) -> run.Cotangents:

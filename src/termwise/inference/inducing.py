@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from termwise.inference.learnable import Layout, Learnable
+from termwise.inference.learnable import Learnable
 from termwise.kernels.fused import run
-from termwise.kernels.fused.loops import symmetric_polynomials
 from termwise.measures.base import Array
 
 # A row whose variance is known to this part from those already chosen adds nothing but a bad condition.
@@ -38,7 +37,8 @@ def _by_variance(
     layout = model.layout(theta, np.ascontiguousarray(X.T), late=False)
     variances, _ = model.orders.variances(model.order_parameters(theta))
     weights, rows = layout.weights(variances), layout.rows
-    left = _own_variance(layout, variances)
+    known = np.where(layout.missing, 0.0, layout.own_kernel)  # without terms whose cells are missing
+    left = variances @ model.selection.by_order(known, variances.size - 1)
     least = LEAST_VARIANCE * float(np.mean(left))
     factor = np.empty((min(count, len(X)), len(X)))
     chosen: list[int] = []
@@ -55,14 +55,6 @@ def _by_variance(
         left[pivot] = 0.0
         chosen.append(pivot)
     return chosen
-
-
-def _own_variance(layout: Layout, variances: Array) -> Array:
-    """The prior variance of each row, without that of terms whose cells are missing."""
-    e = np.empty((variances.size, layout.cells.shape[1]))
-    symmetric_polynomials(np.where(layout.missing, 0.0, layout.own_kernel), e)
-    value: Array = variances @ e
-    return value
 
 
 def _far_apart(model: Learnable, X: Array, count: int, rng: np.random.Generator) -> list[int]:

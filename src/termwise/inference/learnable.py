@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from termwise.inference.orders import Orders
 from termwise.inference.summed import Summed
 from termwise.kernels.fused import run
-from termwise.kernels.fused.loops import symmetric_polynomials
+from termwise.kernels.selection import EVERY, Selection
 from termwise.kernels.terms import TermKernel
 from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
+from termwise.posterior.posterior import Posterior
 
 NOISES = (1e-5, 2.0)  # in units of the variance of y
 
@@ -100,6 +101,7 @@ class Learnable(ABC):
 
     orders: Orders
     likelihood: Likelihood | None
+    selection: Selection = EVERY
     first_lengthscale: float  # with which a search begins, in sd of a column
 
     @property
@@ -148,6 +150,11 @@ class Learnable(ABC):
     def encoded(self, theta: Array, X: Array) -> Array:
         """Rows (n, D) with what was learned of their encoding behind it: those that `kernel` reads."""
 
+    def posterior(self, theta: Array, Z: Array, alpha: Array, root: Array, noise: float) -> Posterior:
+        """What is known at a vector with these rows, as a table has them, as centres."""
+        terms = None if self.selection.terms is None else ((), *self.selection.terms)
+        return Posterior(self.kernel(theta), self.encoded(theta, Z), alpha, root, noise, terms)
+
     @abstractmethod
     def with_likelihood(self, likelihood: Likelihood) -> Self:
         """The same with another likelihood."""
@@ -195,9 +202,8 @@ class Learnable(ABC):
     def _mean_of_orders(self, theta: Array) -> Array:
         """What each order has at x = x' on average, before its variance."""
         nothing = np.full((self.n_columns, 1), np.nan)  # whose variance is the mean variance
-        e = np.empty((self.orders.max_order + 1, 1))
-        symmetric_polynomials(self.layout(theta, nothing).own_kernel, e)
-        return e[:, 0]
+        own: Array = self.selection.by_order(self.layout(theta, nothing).own_kernel, self.orders.max_order)
+        return own[:, 0]
 
     def variance_of_terms(self, theta: Array) -> float:
         """The prior variance of all terms together, without that of the constant."""

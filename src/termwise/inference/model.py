@@ -16,6 +16,7 @@ from termwise.inference.orders import Orders
 from termwise.kernels.additive import AdditiveKernel, pack_weights
 from termwise.kernels.fused import run
 from termwise.kernels.fused.block import KINDS, TABLE
+from termwise.kernels.selection import EVERY, Selection
 from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 
@@ -29,6 +30,7 @@ class Model(Learnable):
     columns: tuple[TrainableColumn, ...]
     orders: Orders
     likelihood: Likelihood | None = None
+    selection: Selection = EVERY
     # Short, as a climb finds its way from short lengthscales to long ones but seldom back.
     first_lengthscale: ClassVar[float] = 0.3  # type: ignore[misc]
 
@@ -61,7 +63,8 @@ class Model(Learnable):
         """The columns, if all are numbers and no two of them act together."""
         kinds = {column.kind for column in self.columns}
         kernels = [name for name, code in KINDS.items() if kinds == {code}]
-        return Lines(kernels[0], self.n_columns) if kernels and self.orders.max_order == 1 else None
+        alone = self.orders.max_order == 1 and self.selection.terms is None
+        return Lines(kernels[0], self.n_columns) if kernels and alone else None
 
     def kernel_bounds(self) -> list[tuple[float, float]]:
         """Those of all columns."""
@@ -142,10 +145,11 @@ class ColumnLayout(Layout):
         """Which cells are missing, (D, n)."""
         return np.isnan(self.cells)
 
-    def weights(self, variances: Array) -> run.Weights:
+    def weights(self, variances: Array) -> run.Kernel:
         """What the loops read besides the rows."""
-        kinds = [column.kind for column in self.model.columns]
-        return pack_weights(kinds, [s.weight for s in self.states], [s.table for s in self.states], variances)
+        kinds, states = [column.kind for column in self.model.columns], self.states
+        every = pack_weights(kinds, [s.weight for s in states], [s.table for s in states], variances)
+        return self.model.selection.loops(every)
 
     @cached_property
     def own_kernel(self) -> Array:

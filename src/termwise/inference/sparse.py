@@ -71,8 +71,7 @@ class SparseObjective:
         push, bound = self._bound(Setting(self.model, theta, self.inducing))
         noise = push.setting.noise
         root, taken = np.sqrt(noise) * push.root, shrinkage_root(bound.outer)
-        Z, kernel = self.model.encoded(theta, self.inducing), self.model.kernel(theta)
-        posterior = Posterior(kernel, Z, root @ bound.mean, root @ taken, noise)
+        posterior = self.model.posterior(theta, self.inducing, root @ bound.mean, root @ taken, noise)
         value = bound.value + self.model.log_prior(theta)[0]
         return Solution(posterior, float(value), float(np.sum(taken**2)))
 

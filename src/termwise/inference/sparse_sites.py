@@ -31,7 +31,6 @@ from termwise.inference.sparse import Solution, kept_by, push_of, through_induci
 from termwise.inference.workers import Workers
 from termwise.linalg.in_place import in_place, invert_upper
 from termwise.measures.base import Array
-from termwise.posterior.posterior import Posterior
 
 TOLERANCE = 1e-9  # nats a row
 NO_NUMBERS = "the sums over rows are no numbers to compute with"
@@ -257,7 +256,7 @@ class SparseSiteObjective:
         rest = self._settle(self._setting(theta, late=False))
         # What rows ask for is a sum of squares; what mixing has led to need not be one.
         taken = shrinkage_root(Inducing.asked(rest.sums).outer)
-        Z, kernel, root = self.model.encoded(theta, self.inducing), self.model.kernel(theta), rest.view.root
-        posterior = Posterior(kernel, Z, root @ rest.view.mean, root @ taken, 0.0)
+        root = rest.view.root
+        posterior = self.model.posterior(theta, self.inducing, root @ rest.view.mean, root @ taken, 0.0)
         value = rest.value + self.model.log_prior(theta)[0]
         return Solution(posterior, float(value), float(np.sum(taken**2)))

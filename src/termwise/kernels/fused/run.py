@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from termwise.kernels.fused import loops
+from termwise.kernels.fused import listed, loops
 from termwise.kernels.fused.block import AMPLITUDE, BLOCK, COORDINATE, MISSING
 from termwise.kernels.fused.factors import by_factors, fill_blocks
 from termwise.measures.base import Array
@@ -104,6 +104,30 @@ class Weights:
         s, weight, tables, x, ax, blocks = gradients
         z, az = (blocks[:, :, part].reshape(x.shape[0], -1) for part in (COORDINATE, AMPLITUDE))
         return Cotangents(s, weight, tables, Rows(x, ax), Rows(z, az))
+
+
+@dataclass(frozen=True)
+class ListedWeights:
+    """The same with some terms only: (T, R), the columns of each from the left and -1 behind them."""
+
+    every: Weights
+    terms: Array
+    loop: ClassVar[Callable[..., Any]] = staticmethod(listed.listed_rows)
+    adjoint_loop: ClassVar[Callable[..., Any]] = staticmethod(listed.listed_adjoint_rows)
+
+    @property
+    def weight(self) -> Array:
+        """That of each column."""
+        return self.every.weight
+
+    def inputs(self, left: Rows, right: Rows) -> tuple[Any, ...]:
+        """The terms stand behind the variances."""
+        inputs = self.every.inputs(left, right)
+        return *inputs[:4], self.terms, *inputs[4:]
+
+    def cotangents(self, gradients: Sequence[Array]) -> Cotangents:
+        """As those of all terms."""
+        return self.every.cotangents(gradients)
 
 
 @dataclass(frozen=True)
