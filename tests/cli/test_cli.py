@@ -101,6 +101,8 @@ def test_fit_with_some_terms(folder: Path, tmp_path: Path) -> None:
     table = folder / "table.csv"
     assert "--model oak" in error_of(fit(table, output, "--terms", "age", "--model", "additive"))
     assert "did you mean 'city'" in error_of(fit(table, output, "--terms", "age:citty"))
+    assert "empty name" in error_of(fit(table, output, "--terms", ""))
+    assert "income  -          has one value only or is in none" in run("explain", output).stdout
 
 
 def test_fit_options(folder: Path, tmp_path: Path) -> None:

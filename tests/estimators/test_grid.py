@@ -62,13 +62,13 @@ def test_what_cannot_be_interpolated_is_refused_with_a_remedy():
     grid = tw.OAKRegressor(max_order=1, inference="ski")
     levels = {**X, "city": np.where(X["a"] > 0.0, "Oslo", "Bergen")}
     holes = {**X, "a": np.where(X["a"] > 0.0, np.nan, X["a"])}
-    for model, table in (
-        (tw.OAKRegressor(inference="ski"), X),
-        (tw.OAKRegressor(max_order=1, kernel="matern12", inference="ski"), X),
-        (grid, levels),
-        (grid, holes),
+    for model, table, reason in (
+        (tw.OAKRegressor(inference="ski"), X, "max_order=1"),
+        (tw.OAKRegressor(max_order=1, kernel="matern12", inference="ski"), X, "'matern12' is not smooth"),
+        (grid, levels, "column of two values"),
+        (grid, holes, "cells are missing"),
     ):
-        with pytest.raises(OptionError, match="no row lacks"):
+        with pytest.raises(OptionError, match=reason):
             model.fit(table, y)
     with pytest.raises(OptionError, match="normal noise"):
         tw.OAKClassifier(max_order=1, inference="ski").fit(X, y > 1.0)

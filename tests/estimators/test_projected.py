@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -16,7 +17,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import termwise as tw
 from termwise import ProjectedGPRegressor
-from termwise.errors import GridError, ModelFileError, OptionError, TableError, TargetError, UnknownLevelError
+from termwise.cli.main import cli
+from termwise.errors import (
+    GridError,
+    ModelFileError,
+    OptionError,
+    TableError,
+    TargetError,
+    TermError,
+    UnknownLevelError,
+)
 from termwise.estimators import projected
 from termwise.inference import directed
 from termwise.inference.ski import Grid
@@ -152,7 +162,7 @@ def test_sensitivity_finds_the_features_that_matter() -> None:
     assert shares[:2].sum() > 0.95
     frame = model.sensitivity_.frame()
     assert set(frame["feature"][:2]) == {"x0", "x1"}
-    assert frame["share"].sum() == pytest.approx(1.0)
+    assert frame["sensitivity"].sum() == pytest.approx(1.0)
 
 
 def test_sensitivity_is_the_mean_squared_slope() -> None:
@@ -166,6 +176,52 @@ def test_sensitivity_is_the_mean_squared_slope() -> None:
             slopes.append((model.predict(X + step) - model.predict(X - step)) / 2e-4)
         squares = np.mean(np.square(slopes), axis=1)
         np.testing.assert_allclose(model.sensitivity_.shares, squares / squares.sum(), rtol=1e-3)
+
+
+def test_a_curve_is_about_its_mean_over_the_rows_and_says_what_its_direction_is_made_of() -> None:
+    X, y = ridge(150)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = ProjectedGPRegressor(n_directions=8, n_restarts=1).fit(frame, y)
+    [drawn] = model.explain(n_terms=1).effects
+    [column], posterior = model.terms_[0].columns, model.posterior_
+    at = np.full((drawn.axes[0].size, 8), np.nan)
+    at[:, column] = drawn.axes[0]
+    both = np.vstack([at, posterior.rows])
+    mean, covariance = posterior.term_mean((column,), both), posterior.term_covariance((column,), both)
+    grid, scale = len(at), model.target_scale_.scale
+    less = np.hstack([np.eye(grid), np.full((grid, len(posterior.rows)), -1.0 / len(posterior.rows))])
+    np.testing.assert_allclose(drawn.mean, scale * less @ mean, atol=1e-8)
+    np.testing.assert_allclose(
+        drawn.std, scale * np.sqrt(np.einsum("ij,jk,ik->i", less, covariance, less)), rtol=1e-5, atol=1e-6
+    )
+    assert np.mean(drawn.std) < 0.8 * scale * np.mean(np.sqrt(posterior.term_variance((column,), at)))
+    assert drawn.axis_labels[0].startswith(f"{model.terms_[0].name}\n")
+    leading = frame.columns[np.argmax(np.abs(model.loadings_.values[0]))]
+    assert f" {leading} " in drawn.axis_labels[0].splitlines()[1]
+    assert drawn.features == (model.terms_[0].name,)
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    X, y = ridge(60)
+    whole = ProjectedGPRegressor(directions="none", n_restarts=1).fit(X, y)
+    with pytest.raises(TermError, match="no term has one or two features"):
+        whole.explain().plot()
+    assert "6 features" in repr(whole.sensitivity_)
+    assert "coordinates" in repr(whole.loadings_)
+
+
+def test_one_column_has_one_direction() -> None:
+    X, y = ridge(60)
+    assert ProjectedGPRegressor(n_restarts=1).fit(X[:, :1], y).n_directions_ == 1
+
+
+def test_the_command_line_says_what_the_prediction_depends_on(tmp_path: Any) -> None:
+    X, y = ridge(80)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    tw.save(ProjectedGPRegressor(**QUICK).fit(frame, y), tmp_path / "m")
+    shown = CliRunner().invoke(cli, ["explain", str(tmp_path / "m")]).stdout
+    assert "sensitivity of the prediction" in shown
+    assert "measure" not in shown
 
 
 def test_loadings_move_rows_along_directions() -> None:
@@ -268,16 +324,17 @@ def test_duplicate_rows_and_points_far_away_are_no_trouble() -> None:
     ("options", "message"),
     [
         ({"n_directions": 0}, "n_directions is 0"),
-        ({"n_directions": "many"}, "n_directions is 'many'"),
+        ({"n_directions": "many"}, "n_directions is 'many'; use a whole number, or 'auto'"),
         ({"directions": "learned"}, "directions is 'learned'"),
         ({"kernel": "rbf"}, "kernel is 'rbf'"),
-        ({"degrees": (1, 2)}, "degrees are for"),
-        ({"degrees": (), "directions": "random"}, "degrees are for"),
+        ({"degrees": (1, 2)}, "use directions='random' with them"),
+        ({"degrees": (), "directions": "random"}, r"degrees is \(\); give a whole number for each"),
+        ({"degrees": 3, "directions": "random"}, "degrees is 3; give a whole number for each"),
         ({"degrees": (0,), "directions": "random"}, "a degree is 0"),
         ({"kernel": "cosine", "directions": "none"}, "no kernel of several"),
         ({"inference": "stochastic"}, "inference is 'stochastic'"),
         ({"inference": "ski", "kernel": "matern12"}, "interpolates"),
-        ({"inference": "ski", "degrees": (2,), "directions": "random"}, "interpolates"),
+        ({"inference": "ski", "degrees": (2,), "directions": "random"}, "degrees of one"),
         ({"inference": "exact", "n_inducing": 5}, "no inducing rows"),
         ({"n_grid": 1}, "n_grid is 1"),
         ({"n_jobs": 0}, "n_jobs is 0"),

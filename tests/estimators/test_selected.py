@@ -6,7 +6,8 @@ import pytest
 from sklearn.base import clone
 
 import termwise as tw
-from termwise.errors import OptionError, TableError, TermError
+from termwise.errors import OptionError, TableError, TermError, TermwiseWarning
+from termwise.kernels.selection import ListedTerms, selection_of
 
 N = 240
 
@@ -56,7 +57,7 @@ def test_what_prune_has_kept_can_be_fitted_by_itself():
     kept = tw.OAKRegressor(n_restarts=1).fit(X, Y).prune(n_terms=5)
     names = [term.name for term in kept.terms_]
     assert {"a", "b:c", "city"} < set(names)
-    again = tw.OAKRegressor(terms=names, n_restarts=1).fit(X, Y)
+    again = tw.OAKRegressor(terms=kept.terms_, n_restarts=1).fit(X, Y)
     new, truth = rows(seed=1)
     assert again.score(new, truth) > kept.score(new, truth) - 0.01
     assert set(again.prune(n_terms=2).predict_terms(new).columns) < set(names)
@@ -64,18 +65,32 @@ def test_what_prune_has_kept_can_be_fitted_by_itself():
 
 def test_order_of_terms_and_features_and_repetitions_do_not_matter():
     one = tw.OAKRegressor(terms=TRUE, n_restarts=1).fit(X, Y)
-    other = tw.OAKRegressor(terms=["city", ("c", "b"), "a", "c", "b", "b:c"], n_restarts=1).fit(X, Y)
+    other = tw.OAKRegressor(terms=["city", ("c", "b"), "a", "c", "b", "b: c"], n_restarts=1).fit(X, Y)
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
 def test_names_with_colons_and_columns_that_do_not_vary():
     table = X.assign(same=1.0)
-    model = tw.OAKRegressor(terms=["a", "`d:e`:b", "d:e", "same", "same:a"], n_restarts=1).fit(table, Y)
+    asked = ["a", "`d:e`:b", "d:e", "same", "same:c"]
+    with pytest.warns(TermwiseWarning, match="the term 'same:c' is left out"):
+        model = tw.OAKRegressor(terms=asked, n_restarts=1).fit(table, Y)
     assert {term.features for term in model.terms_} == {("a",), ("b", "d:e"), ("d:e",)}
-    with pytest.raises(TableError, match="does not vary"):
-        tw.OAKRegressor(terms=["same:a"]).fit(table, Y)
-    with pytest.raises(TableError, match="varies"):
-        tw.OAKRegressor(terms=["same"]).fit(table, Y)
+    assert model.encoder_.names == ("a", "b", "d:e")  # and not c, which no term is left of
+    for terms in (["same:a"], ["same"]):
+        with pytest.raises(TableError, match="one value only"):
+            tw.OAKRegressor(terms=terms).fit(table, Y)
+
+
+def test_arrays_of_names_are_lists_and_sets_have_no_order():
+    names = pd.Series(TRUE)
+    model = tw.OAKRegressor(terms=names, n_restarts=1).fit(X, Y)
+    assert {term.name for term in model.terms_} == set(TRUE)
+    with pytest.raises(OptionError, match="list of names"):
+        tw.OAKRegressor(terms=set(TRUE)).fit(X, Y)
+
+
+def test_many_columns_and_a_large_term_need_no_list_of_all():
+    assert isinstance(selection_of((*[(d,) for d in range(60)], tuple(range(12))), 60), ListedTerms)
 
 
 def test_labels_counts_and_files(tmp_path):
@@ -89,6 +104,8 @@ def test_labels_counts_and_files(tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), label.predict_proba(X))
     assert again.terms == TRUE
     assert clone(label).terms == TRUE
+    tw.save(tw.OAKRegressor(terms=label.terms_).fit(X, Y), tmp_path / "of-terms.termwise")
+    assert set(tw.load(tmp_path / "of-terms.termwise").terms) == set(TRUE)
 
 
 def test_data_larger_than_memory_and_the_page(tmp_path):
@@ -116,10 +133,12 @@ def test_a_list_that_is_every_term_is_the_same_model():
         ([], OptionError, "list of names"),
         (3, OptionError, "list of names"),
         ([3], OptionError, "terms has 3"),
-        (["a:a"], OptionError, "each of them once"),
-        ([()], OptionError, "at least one feature"),
+        (["a:a"], OptionError, "each of its features once"),
+        ([()], OptionError, "each of its features once"),
+        (["a:"], OptionError, "each of its features once"),
         (["a", "citty"], TermError, "did you mean 'city'"),
-        (["a:zzz"], TermError, "no column 'zzz'"),
+        (["a:zzz"], TermError, "no column 'zzz'; the columns are 'a', 'b'"),
+        (["d:e:a"], TermError, "in backticks"),
     ],
 )
 def test_what_is_no_list_of_terms_is_refused(terms, error, match):

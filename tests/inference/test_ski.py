@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from termwise.encode.rows import ArrayChunk
-from termwise.errors import GridError
-from termwise.inference import interpolated, ski
+from termwise.errors import GridError, NumericalError
+from termwise.inference import aligned, interpolated, ski
+from termwise.inference import fit_ski as fit_ski_module
 from termwise.inference.aligned import aligned_centres, aligned_solution
 from termwise.inference.columns import FixedColumn, WarpedColumn
 from termwise.inference.exact import ExactObjective
@@ -17,12 +18,15 @@ from termwise.inference.model import Model
 from termwise.inference.orders import EachOrder
 from termwise.inference.projected import ProjectedModel
 from termwise.inference.ski import Grid, SkiObjective
+from termwise.kernels.additive import AdditiveKernel
+from termwise.kernels.component import Component
 from termwise.kernels.directions import diverse_directions
 from termwise.kernels.matern import Matern52
 from termwise.kernels.projected import PROFILES
 from termwise.kernels.squared_exponential import SquaredExponential
 from termwise.measures import Empirical, Normal
 from tests.inference.mixed import any_theta, check_gradient
+from tests.oracle.additive import posterior_of
 
 N, D, J = 150, 4, 6
 SMOOTH = ("se", "matern52")
@@ -159,7 +163,9 @@ def test_aligned_centres_know_what_exact_inference_knows(make):
     model, X, y, theta = make("se")
     exact = ExactObjective(model, X, y, 1).posterior(theta)
     rows = model.encoded(theta, X)
-    solution, _ = aligned_solution(model.kernel(theta), rows, y, float(np.exp(theta[-1])))
+    known = aligned_solution(model.kernel(theta), rows, y, float(np.exp(theta[-1])))
+    solution = known.solution
+    assert known.enough
     rng = np.random.default_rng(6)
     new = model.encoded(theta, rng.standard_normal((60, X.shape[1])))
     sd = np.sqrt(exact.variance(new))
@@ -178,7 +184,7 @@ def test_at_edges_at_duplicates_and_far_away_it_is_a_process():
     X = np.vstack([X, X[:20], X[:1], X[:1]])
     y = np.concatenate([y, y[:22]])
     rows, kernel = model.encoded(theta, X), model.kernel(theta)
-    posterior = aligned_solution(kernel, rows, y, float(np.exp(theta[-1])))[0].posterior
+    posterior = aligned_solution(kernel, rows, y, float(np.exp(theta[-1]))).solution.posterior
     edges = np.vstack([rows.min(axis=0), rows.max(axis=0), rows[np.argmax(rows[:, 0])], rows[:3]])
     exact = ExactObjective(model, X, y, 1).posterior(theta)
     np.testing.assert_allclose(posterior.mean(edges), exact.mean(edges), atol=0.02)
@@ -197,9 +203,45 @@ def test_a_column_without_spread_has_one_centre():
     model, X, _, theta = sample()
     rows = model.encoded(theta, X)
     rows[:, 2] = 0.7
-    centres = aligned_centres(model.kernel(theta), rows, 0.1)
+    centres, enough = aligned_centres(model.kernel(theta), rows, 0.1)
+    assert enough
     assert np.sum(~np.isnan(centres[:, 2])) == 1
     assert np.all(np.isnan(centres[-1]))
+
+
+def test_centres_are_where_most_is_to_be_told(monkeypatch):
+    """One rough column among many smooth ones has most centres; if they do not suffice, it is said."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (200, 30))
+    kernels = [Component(SquaredExponential(0.05 if d == 0 else 3.0), None, 1.0) for d in range(30)]
+    kernel = AdditiveKernel(tuple(kernels), (0.1, 1.0))
+    monkeypatch.setattr(aligned, "MOST_CENTRES", 150)
+    y = np.sin(20.0 * X[:, 0]) + 0.05 * rng.standard_normal(200)
+    known = aligned_solution(kernel, X, y, 0.0025)
+    own = np.sum(~np.isnan(known.solution.posterior.centres), axis=0)
+    assert own[0] > 40
+    assert not known.enough
+    exact = posterior_of(kernel, X, y, 0.0025)
+    new = rng.uniform(-1.0, 1.0, (100, 30))
+    sd = np.sqrt(exact.variance(new))
+    assert np.sqrt(np.mean((known.solution.posterior.mean(new) - exact.mean(new)) ** 2)) < 0.2 * np.mean(sd)
+    monkeypatch.setattr(aligned, "MOST_CENTRES", 5000)
+    assert aligned_solution(kernel, X, y, 0.0025).enough
+
+
+def test_a_grid_too_coarse_for_the_constraint_is_made_finer():
+    """Interpolated kernels less exact rank-one terms need not be positive definite, if there are many."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(size=(100, 40))
+    y = np.sin(6.0 * X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(100)
+    columns = tuple(FixedColumn(Normal(0.5, 0.3), Matern52, normalise=False) for _ in range(40))
+    model = Model(columns, EachOrder((0, 1), 40))
+    theta = model.start(np.full(40, 3.0), 1e-4)
+    coarse = SkiObjective(model, X, y, "matern52", Grid(0.5))
+    with pytest.raises(NumericalError, match="finer grid"):
+        coarse.value_and_gradient(theta)
+    fine = fit_ski_module._fine_enough(model, ArrayChunk(X, y), Grid(0.5), theta)
+    assert fine.grid.step < 0.5
 
 
 def test_a_fit_finds_the_features_that_matter():

@@ -190,6 +190,8 @@ def _estimator(task: str, kind: str, seed: int | None, progress: bool, **asked: 
     import termwise.estimators as made
     from termwise.errors import OptionError
 
+    if any(not name.strip() for names in asked["terms"] for name in names.split(",")):
+        raise OptionError("--terms has an empty name; give columns as in --terms age,age:income")
     if kind != "oak" and asked["terms"]:
         raise OptionError(f"--terms is for --model oak, and the model is {kind}; leave one of them out")
     lists = {name: _listed(asked.pop(name)) for name in ("categorical", "terms")}

@@ -32,9 +32,20 @@ def summary(model: TermModel) -> dict[str, Any]:
         "rows": result.rows or len(parts[0].posterior_.alpha),  # which files of early versions do not say
         **_learned(model, parts),
         "columns": [asdict(choice) for choice in getattr(parts[0], "columns_", ())],
+        **_sensitivity(model),
+        "listed": getattr(model, "terms", None) is not None,
         "columns_without_effect": [name for name in encoder.schema.names if name not in encoder.used],
         "fit": {name: value for name, value in asdict(result).items() if name != "starts"},
     }
+
+
+def _sensitivity(model: Any) -> dict[str, Any]:
+    """How much the prediction depends on each column, of a model whose terms are not of columns."""
+    if not hasattr(model, "sensitivity_"):
+        return {}
+    found = model.sensitivity_
+    pairs = sorted(zip(found.features, found.shares.tolist(), strict=True), key=lambda pair: -pair[1])
+    return {"sensitivity": [{"column": name, "sensitivity": share} for name, share in pairs]}
 
 
 def _target(model: Any) -> dict[str, Any]:
@@ -103,10 +114,18 @@ def _part_text(found: dict[str, Any], top: int | None) -> str:
 
 def chosen_text(found: dict[str, Any]) -> str:
     """What was chosen for each column, and why."""
+    why = f"has one value only{' or is in none of the terms' if found['listed'] else ''}: no effect"
+    without = [(_shown(name), "-", why) for name in found["columns_without_effect"]]
+    if "sensitivity" in found:
+        rows = [("column", "", "sensitivity of the prediction to it")]
+        rows += [
+            (_shown(one["column"]), _percent(one["sensitivity"]), _bar(one["sensitivity"]))
+            for one in found["sensitivity"]
+        ]
+        return _table([*rows, *without], "<><")
     rows = [("column", "measure", "why")]
     rows += [(_shown(entry["column"]), entry["measure"], entry["reason"]) for entry in found["columns"]]
-    rows += [(_shown(name), "-", "has one value only: no effect") for name in found["columns_without_effect"]]
-    return _table(rows, "<<<")
+    return _table([*rows, *without], "<<<")
 
 
 def _worth_showing(terms: Sequence[dict[str, Any]]) -> int:

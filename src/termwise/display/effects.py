@@ -97,8 +97,14 @@ class EffectsDisplay(Display):
     def _panels(self) -> list[Panel]:
         effects = self.explanation.effects
         if not effects:
+            more = (
+                "no term has one or two features"
+                if len(self.explanation.sobol)
+                else "the model is its constant"
+            )
             raise TermError(
-                "the explanation has no effects to draw: the model is its constant, or n_terms is 0"
+                f"the explanation has no effects to draw: {more}, or n_terms was 0; a term of three features "
+                "is drawn if explain(terms=[...]) names it"
             )
         titles = [_title(effect, self.explanation) for effect in effects]
         return [

@@ -68,7 +68,7 @@ def _hatch_cells(ax: Any, wide: np.ndarray) -> None:
 
 def _name_axes(ax: Any, effect: Effect) -> None:
     ax.set_xlabel(axis_name(effect))
-    ax.set_ylabel(effect.features[1])
+    ax.set_ylabel(effect.axis_labels[1])
 
 
 def colour_bar(drawn: Any, axes: Any, effects: Sequence[Effect], style: Style) -> None:

@@ -50,7 +50,7 @@ def curve(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:
     if panel.marks:
         _side_ticks(ax, float(effect.axes[0][-1]), places, panel.marks)
         _bars(ax, np.array(places), panel.marks, style)
-    ax.set_xlabel(effect.features[0])
+    ax.set_xlabel(axis_name(effect))
 
 
 def points(ax: Any, panel: Panel, scales: Scales, style: Style) -> None:

@@ -106,7 +106,7 @@ def marks_of(effect: Effect, *, others: bool) -> tuple[Mark, ...]:
 def axis_name(effect: Effect, position: int = 0) -> str:
     """The feature along the lower edge; of two, with the rows that lack a value, as marks have no room."""
     lost = effect.n_missing if effect.term.order > 1 else 0
-    return effect.features[position] + (f"\n({lost:,} rows lack a value)" if lost else "")
+    return effect.axis_labels[position] + (f"\n({lost:,} rows lack a value)" if lost else "")
 
 
 def has_levels(axis: np.ndarray) -> bool:

@@ -56,7 +56,9 @@ class LevelEncoder:
             for row, value in enumerate(values):
                 if value is not None and value not in codes:
                     found = f"column {self.name!r} has level {level_text(value)!r} in row {row}"
-                    remedy = "use unknown='marginalise' or leave the row out"
+                    remedy = (
+                        "leave the row out, or fit with another `unknown`, which lets it count as missing"
+                    )
                     raise UnknownLevelError(f"{found}, not seen in fit; {remedy}")
         return np.array([codes.get(value, np.nan) for value in values], dtype=np.float64)
 
@@ -95,6 +97,10 @@ class RowEncoder(Protocol):
         """The names of the columns that a kernel reads."""
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """What stands at their axes in a figure."""
+
+    @property
     def columns(self) -> Sequence[OneColumn]:
         """How each of them is encoded."""
 
@@ -104,7 +110,7 @@ class RowEncoder(Protocol):
 
 @dataclass(frozen=True)
 class Encoder:
-    """All columns that vary; a column with one value has no effect and is left out."""
+    """All columns that vary and are wanted; a column with one value has no effect and is left out."""
 
     schema: Schema
     active: tuple[int, ...]
@@ -114,6 +120,11 @@ class Encoder:
     def names(self) -> tuple[str, ...]:
         """The names of the columns that are encoded."""
         return tuple(self.schema.names[i] for i in self.active)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Their names."""
+        return self.names
 
     @property
     def used(self) -> tuple[str, ...]:

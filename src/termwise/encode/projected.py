@@ -24,6 +24,18 @@ class Coordinate:
         return z
 
 
+LEADING, LEAST = 3, 0.05  # numbers that a direction is described by, and what they are at least
+SHORT = 16  # letters of their names
+
+
+def _made_of(loadings: Array, names: tuple[str, ...]) -> str:
+    """Such as "+ 0.9 weight - 0.3 age ..": the largest loadings, in parts of the length of all."""
+    parts = loadings / (float(np.linalg.norm(loadings)) or 1.0)
+    leading = [i for i in np.argsort(-np.abs(parts), kind="stable")[:LEADING] if abs(parts[i]) >= LEAST]
+    said = [f"{'-' if parts[i] < 0 else '+'} {abs(parts[i]):.1f} {names[i][:SHORT]}" for i in leading]
+    return " ".join([*said, *([".."] if np.sum(np.abs(parts) >= LEAST) > LEADING else [])])
+
+
 @dataclass(frozen=True, eq=False)
 class ProjectedEncoder:
     """Tables to coordinates: `projection` has a row for each, with a loading of each number of `dense`.
@@ -53,6 +65,12 @@ class ProjectedEncoder:
             several = [f"direction {number}.{part + 1}" for part in range(size)]
             found += [f"direction {number}"] if size == 1 else several
         return tuple(found)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The name of each coordinate, and the numbers that move a row most along it."""
+        pairs = zip(self.names, self.projection, strict=True)
+        return tuple(f"{name}\n{_made_of(loadings, self.dense.names)}" for name, loadings in pairs)
 
     @property
     def columns(self) -> tuple[Coordinate, ...]:

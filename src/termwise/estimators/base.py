@@ -21,7 +21,7 @@ from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory, l
 from termwise.estimators.known import Wanted, know
 from termwise.estimators.merge import merged_rows, repeated_rows
 from termwise.estimators.options import KERNELS, one_of, search_options, whole_number
-from termwise.estimators.selected import listed_terms, used_columns
+from termwise.estimators.selected import asked_terms, listed_terms, used_columns, with_terms
 from termwise.estimators.targets import Target
 from termwise.estimators.terms import TermModel
 from termwise.inference.alone import alone
@@ -36,6 +36,7 @@ from termwise.kernels.selection import selection_of
 from termwise.likelihoods import Likelihood
 from termwise.posterior.select import most_telling
 from termwise.table import Schema, Table
+from termwise.table.target import feature_names
 
 SMALL = 0.01  # share of a term that pruning leaves out
 
@@ -80,6 +81,7 @@ class AdditiveModel(TermModel):
         counted = repeated_rows(target.times, table.n_rows)
         flow, unknown, only = self._uses_flow(), self.unknown, used_columns(self.terms, schema.names)
         encoder = fit_encoder(schema, table, flow=flow, unknown=unknown, counted=counted, only=only)
+        encoder = with_terms(self.terms, encoder)
         require_columns(encoder)
         encoded = encoder.transform(table)
         columns, choices = plan_columns(encoder, encoded[counted], target.hint[counted], self._plan(encoder))
@@ -95,7 +97,7 @@ class AdditiveModel(TermModel):
         self, columns: tuple[TrainableColumn, ...], encoder: Encoder, likelihood: Likelihood | None
     ) -> Model:
         """The kernel of all terms that are allowed, by their orders or by a list."""
-        listed = listed_terms(self.terms, encoder.schema.names, encoder.names)
+        listed = listed_terms(self.terms, encoder)
         if listed is None:
             return Model(columns, self._orders(len(columns)), likelihood)
         orders = EachOrder((0, *sorted({len(term) for term in listed})), len(columns))
@@ -126,6 +128,7 @@ class AdditiveModel(TermModel):
                 asked = self._asked()
                 options = asked.sparse_options(engine, n_rows, sites=sites, workers=source.workers)
                 check_sparse_memory(options, n_rows, len(source.about[0].names))
+            asked_terms(self.terms, feature_names(source.about[0].names, wanted.target))
             rng = np.random.default_rng(seed_of(self.random_state))
             # The exact engine takes so few rows that the sample has all of them.
             known = know(source, wanted, self.categorical, rng)

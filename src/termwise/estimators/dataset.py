@@ -23,7 +23,6 @@ from termwise.errors import OptionError
 from termwise.estimators.columns import ColumnChoice, learned_encoder, plan_columns, require_columns
 from termwise.estimators.engine import check_level_memory
 from termwise.estimators.known import Known
-from termwise.estimators.selected import used_columns
 from termwise.estimators.targets import Target
 from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder, refuse_others
 from termwise.inference.coarse import Data, fit_sparse
@@ -139,8 +138,7 @@ def learn_dataset(
     n_rows = known.survey.n_rows
     sites = likelihood is not None
     options = model._asked().sparse_options(task.engine, n_rows, sites=sites, workers=source.workers)
-    only = used_columns(model.terms, known.schema.names)
-    encoder, X = known.encoder(flow=model._uses_flow(), unknown=model.unknown, only=only)
+    encoder, X = known.encoder(flow=model._uses_flow(), unknown=model.unknown, terms=model.terms)
     require_columns(encoder)
     sample = known.encoded_sample(X, column)
     hint = Target(sample.y, likelihood, sample.weight, sample.offset).hint

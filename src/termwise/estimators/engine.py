@@ -12,7 +12,7 @@ from termwise.errors import NotEnoughMemoryError, OptionError, TableError
 from termwise.inference.calibrate import FOLDS
 from termwise.inference.coarse import CANDIDATES, MOST_SAMPLED, Data, SparseOptions, fit_sparse
 from termwise.inference.fit import Fit, FitOptions, fit_exact
-from termwise.inference.fit_ski import LINE_KERNELS, MOST_LINES, SkiOptions, fit_ski, interpolable
+from termwise.inference.fit_ski import LINE_KERNELS, MOST_LINES, SkiOptions, fit_ski
 from termwise.inference.kept import KEPT_BYTES
 from termwise.inference.learnable import Learnable
 from termwise.inference.levels import LevelColumn
@@ -154,14 +154,30 @@ def exact_matrices(asked: Asked, *, sites: bool) -> int:
 
 def check_grid(model: Learnable, rows: ArrayChunk) -> None:
     """Refuse what cannot be interpolated, and more rows than the machine can hold the slopes of."""
-    if not interpolable(model) or np.any(np.isnan(rows.X)):
+    reason = _not_interpolable(model, rows)
+    if reason:
         raise OptionError(
-            "inference='ski' interpolates a sum of smooth functions, each of one number that no row lacks: "
-            f"of single columns (max_order=1) or single directions, at most {MOST_LINES}, with one of the "
-            f"kernels {', '.join(map(repr, LINE_KERNELS))}; ask for such a model, or use inference='sparse'"
+            f"inference='ski' interpolates a sum of smooth functions of one number each, and {reason}; or "
+            "use inference='sparse'"
         )
-    needed = 8 * NUMBERS_OF_CELL * rows.X.size
+    widest = max(rows.X.shape[1], model.lines.count if model.lines else 0)
+    needed = 8 * NUMBERS_OF_CELL * rows.y.size * widest
     require_memory(needed, f"interpolation of {rows.y.size} rows", "use inference='sparse'")
+
+
+def _not_interpolable(model: Learnable, rows: ArrayChunk) -> str:
+    """Why a model cannot be learned by a grid, and what to do; nothing if it can."""
+    lines = model.lines
+    if np.any(model.levels):
+        return "some columns have levels, as every column of two values has; leave them out"
+    if np.any(np.isnan(rows.X)):
+        return "some cells are missing; leave their rows or columns out"
+    if lines is None:
+        return "some functions here have several; use max_order=1, terms of one column, or degrees of one"
+    if lines.kernel not in LINE_KERNELS:
+        kernels = ", ".join(map(repr, LINE_KERNELS))
+        return f"kernel={lines.kernel!r} is not smooth enough; use one of {kernels}"
+    return f"there are {lines.count}; use at most {MOST_LINES}" if lines.count > MOST_LINES else ""
 
 
 def check_level_memory(model: Model, threads: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -16,6 +16,7 @@ from termwise.encode.rows import ArrayChunk
 from termwise.encode.scale import Standardise
 from termwise.encode.target import TargetColumn
 from termwise.errors import OptionError, TableError, TargetError, TermwiseWarning
+from termwise.estimators.selected import used_columns, with_terms
 from termwise.inference.coarse import MOST_SAMPLED
 from termwise.inference.source import Question, Source, answer
 from termwise.measures.base import Array
@@ -54,10 +55,8 @@ class Known:
     targets: Table
     shuffled: Values
 
-    def encoder(
-        self, *, flow: bool, unknown: str, only: Collection[str] | None = None
-    ) -> tuple[Encoder, Array]:
-        """An encoder by the sample, of some columns or all, and the encoded rows it was made by.
+    def encoder(self, *, flow: bool, unknown: str, terms: Any = None) -> tuple[Encoder, Array]:
+        """An encoder by the sample, of the columns of some terms or of all, and the encoded rows of it.
 
         Where the sample lacks an extreme or a level they have a row more for it.
         """
@@ -65,7 +64,8 @@ class Known:
         rows = self.sample.select(schema.names)
         unseen = _unseen_values(schema, self.survey, rows)
         rows = rows if unseen is None else stacked([rows, unseen])
-        encoder = fit_encoder(schema, rows, flow=flow, unknown=unknown, only=only)
+        only = used_columns(terms, schema.names)
+        encoder = with_terms(terms, fit_encoder(schema, rows, flow=flow, unknown=unknown, only=only))
         return encoder, encoder.transform(rows)
 
     @property

@@ -62,8 +62,8 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
     max_order : int or None, default 3
         The most features in one term; None for all.
     terms : list of names, optional
-        The only terms that the model may have, in the place of max_order: ["age", "age:income"], or the
-        names of those that `prune` has kept of another model. Columns in none of them are left out.
+        The only terms that the model may have, in the place of max_order: ["age", "age:income"], or
+        `terms_` of a model that was pruned. Columns in none of them are left out.
     kernel : {"matern52", "matern32", "matern12", "se"}
         How smooth the functions are. On the benchmark tables "matern52" had the higher mean evidence and
         the better calibrated predictions.

@@ -120,6 +120,8 @@ class ProjectedGPRegressor(TermRegressor):
         return self
 
     def _count(self, rows: ArrayChunk, rng: np.random.Generator) -> int:
+        if self.directions == "diverse" and rows.X.shape[1] == 1:
+            return 1  # there is one direction only
         if self.n_directions != "auto" or self.degrees is not None or self.directions == "none":
             return self.n_directions if self.n_directions != "auto" else 1
         some = rows.rows(rng.permutation(rows.y.size)[:TRIED_ROWS])
@@ -156,6 +158,8 @@ class ProjectedGPRegressor(TermRegressor):
         return "ski" if interpolable(model) and self.n_inducing is None else "sparse"
 
     def _check_options(self) -> None:
+        if self.n_directions != "auto" and not isinstance(self.n_directions, (int, np.integer)):
+            raise OptionError(f"n_directions is {self.n_directions!r}; use a whole number, or 'auto'")
         if self.n_directions != "auto":
             whole_number("n_directions", self.n_directions, at_least=1)
         one_of("directions", self.directions, DIRECTIONS)
@@ -168,11 +172,17 @@ class ProjectedGPRegressor(TermRegressor):
         whole_number("n_grid", self.n_grid, at_least=2)
         if self.n_inducing is not None:
             whole_number("n_inducing", self.n_inducing, at_least=1)
+        if not (self.degrees is None or (isinstance(self.degrees, (list, tuple)) and self.degrees)):
+            raise OptionError(
+                f"degrees is {self.degrees!r}; give a whole number for each function, as in (1, 2)"
+            )
         degrees = (1,) if self.degrees is None else tuple(self.degrees)
         for degree in degrees:
             whole_number("a degree", degree, at_least=1)
-        if self.degrees is not None and (self.directions != "random" or not degrees):
-            raise OptionError("degrees are for directions='random', and at least one; leave them out")
+        if self.degrees is not None and self.directions != "random":
+            raise OptionError(
+                f"degrees are given and directions is {self.directions!r}; use directions='random' with them"
+            )
         several = self.directions == "none" or max(degrees) > 1
         if self.kernel in ONE_COLUMN and several:
             raise OptionError(f"kernel={self.kernel!r} is no kernel of several coordinates; use another")

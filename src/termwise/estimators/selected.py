@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from termwise.errors import OptionError, TableError, TermError
-from termwise.explain.terms import features_of
+from termwise.encode.encoder import Encoder
+from termwise.errors import OptionError, TableError, TermError, TermwiseWarning
+from termwise.explain.terms import Term, features_of
 from termwise.kernels.terms import Subset
-from termwise.table.names import did_you_mean
+from termwise.table.names import did_you_mean, quoted
+
+Features = tuple[str, ...]
 
 
-def used_columns(asked: Any, names: Sequence[str]) -> set[str] | None:
-    """The columns of a table that the terms need; None if no terms are asked for."""
-    return None if asked is None else {name for term in _asked(asked, names) for name in term}
-
-
-def listed_terms(asked: Any, names: Sequence[str], encoded: Sequence[str]) -> tuple[Subset, ...] | None:
-    """The terms as positions among the encoded columns, each once; None if no terms are asked for.
-
-    A term with a column that has one value only is left out, as such a column is.
-    """
+def asked_terms(asked: Any, names: Sequence[str]) -> list[Features] | None:
+    """The features of each term that is asked for, if all are columns of the table; None for no list."""
     if asked is None:
         return None
-    place = {name: position for position, name in enumerate(encoded)}
-    known = [term for term in _asked(asked, names) if set(term) <= place.keys()]
-    if not known:
-        raise TableError(
-            "every term that is asked for has a column that does not vary; ask for others, or leave terms out"
-        )
-    found = {tuple(sorted(place[name] for name in term)) for term in known}
-    return tuple(sorted(found, key=lambda term: (len(term), term)))
-
-
-def _asked(asked: Any, names: Sequence[str]) -> list[tuple[str, ...]]:
-    if isinstance(asked, str) or not isinstance(asked, Iterable) or not (listed := list(asked)):
+    listed = asked.tolist() if hasattr(asked, "tolist") else asked
+    if not isinstance(listed, (list, tuple)) or not listed:
         raise OptionError(
             f"terms is {asked!r}; give a list of names as in ['age', 'age:income'], or None for all up to "
             "max_order"
@@ -42,18 +29,69 @@ def _asked(asked: Any, names: Sequence[str]) -> list[tuple[str, ...]]:
     return [_features(term, names) for term in listed]
 
 
-def _features(term: Any, names: Sequence[str]) -> tuple[str, ...]:
-    """The features of one term, which may be a name or a sequence of names."""
-    if not isinstance(term, (str, list, tuple)):
-        raise OptionError(f"terms has {term!r}; give names as in 'age:income', or ('age', 'income')")
-    features = features_of(term) if isinstance(term, str) and term not in names else term
-    features = (features,) if isinstance(features, str) else tuple(map(str, features))
-    for name in features:
+def used_columns(asked: Any, names: Sequence[str]) -> set[str] | None:
+    """The columns that the terms need; None for all."""
+    terms = asked_terms(asked, names)
+    return None if terms is None else {name for term in terms for name in term}
+
+
+def with_terms(asked: Any, encoder: Encoder) -> Encoder:
+    """The encoder with the columns of those terms only that can be learned; others are left out and told.
+
+    A term cannot be learned if one of its columns has no effect, as it has one value or names single rows.
+    """
+    terms = asked_terms(asked, encoder.schema.names)
+    if terms is None:
+        return encoder
+    lost = [term for term in terms if not set(term) <= {*encoder.names}]
+    if len(lost) == len(terms):
+        raise TableError(
+            f"no term of {quoted(':'.join(term) for term in terms)} can be learned, as each has a column "
+            "with one value only, or with a new level in every row; ask for others, or leave terms out"
+        )
+    for term in lost:
+        warnings.warn(
+            f"the term {':'.join(term)!r} is left out, as a column of it has one value only, or a new level "
+            "in every row",
+            TermwiseWarning,
+            stacklevel=2,
+        )
+    kept = {name for term in terms if term not in lost for name in term}
+    places = [place for place, name in enumerate(encoder.names) if name in kept]
+    return replace(
+        encoder,
+        active=tuple(encoder.active[place] for place in places),
+        columns=tuple(encoder.columns[place] for place in places),
+    )
+
+
+def listed_terms(asked: Any, encoder: Encoder) -> tuple[Subset, ...] | None:
+    """The terms as sorted positions among the encoded columns, each once; None for no list."""
+    terms = asked_terms(asked, encoder.schema.names)
+    if terms is None:
+        return None
+    place = {name: position for position, name in enumerate(encoder.names)}
+    found = {tuple(sorted(place[name] for name in term)) for term in terms if set(term) <= place.keys()}
+    return tuple(sorted(found, key=lambda term: (len(term), term)))
+
+
+def _features(term: Any, names: Sequence[str]) -> Features:
+    """The features of one term, which may be a name, a sequence of names, or a `Term` of another model."""
+    given = term.features if isinstance(term, Term) else term
+    if isinstance(given, str):
+        given = (given,) if given in names else features_of(given)
+    if not isinstance(given, (list, tuple)) or not given or len({*map(str, given)}) < len(given):
+        raise OptionError(f"terms has {term!r}; give each of its features once, as in 'age:income'")
+    for name in given:
         if name not in names:
+            close = did_you_mean(str(name), names) or f"; the columns are {quoted(names)}"
             raise TermError(
-                f"terms has {term!r}, but there is no column {name!r}{did_you_mean(name, names)}; use names "
-                "of columns, joined by colons"
+                f"terms has {term!r}, and there is no column {name!r}{close}{_in_backticks(names)}"
             )
-    if not features or len(set(features)) < len(features):
-        raise OptionError(f"terms has {term!r}; a term has at least one feature, and each of them once")
-    return features
+    return tuple(given)
+
+
+def _in_backticks(names: Sequence[str]) -> str:
+    """How to write a name that has a colon itself, if there is one."""
+    colons = [name for name in names if ":" in name]
+    return f" (in a term, {colons[0]!r} is written in backticks)" if colons else ""

@@ -31,6 +31,12 @@ class Loadings:
     features: tuple[str, ...]
     values: Array
 
+    def __repr__(self) -> str:
+        """How much there is."""
+        return (
+            f"<Loadings of {len(self.coordinates)} coordinates by {len(self.features)} features; see frame()>"
+        )
+
     def frame(self) -> Any:
         """A pandas data frame with a row for each coordinate and a column for each feature."""
         names = [
@@ -42,15 +48,25 @@ class Loadings:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """The mean squared slope of the prediction for each feature, per standard deviation, as shares."""
+    """The mean squared slope of the prediction for each feature, per standard deviation, as shares.
+
+    A feature that moves the prediction up and down again within a short way has a larger one than its share
+    of the variance.
+    """
 
     features: tuple[str, ...]
     shares: Array
 
+    def __repr__(self) -> str:
+        """Those that lead."""
+        order = np.argsort(-self.shares, kind="stable")[:3]
+        leading = ", ".join(f"{self.features[i]} {self.shares[i]:.2f}" for i in order)
+        return f"<Sensitivity to {len(self.features)} features: {leading} ..; see frame()>"
+
     def frame(self) -> Any:
         """A pandas data frame, the feature that matters most first."""
         order = np.argsort(-self.shares, kind="stable")
-        return frame_of({"feature": [self.features[i] for i in order], "share": self.shares[order]})
+        return frame_of({"feature": [self.features[i] for i in order], "sensitivity": self.shares[order]})
 
 
 def coordinate_slopes(posterior: Posterior, terms: Sequence[Subset], rows: Array) -> Array:

@@ -19,6 +19,7 @@ GRID_1D, GRID_2D = 101, 33
 SLICES = (0.1, 0.5, 0.9)  # quantiles of the third number at which a term of three features is shown
 MOST_SLICES = 6  # of the third column, if it has levels
 MOST_FEATURES = 3
+MOST_CENTRED = 500  # rows whose mean a function along a direction is drawn about
 BAND = 2.0  # standard deviations on either side of a mean
 
 
@@ -50,6 +51,12 @@ class Effect:
     missing_band: tuple[float, float] | None = None
     n_missing: int = 0
     arranged: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None
+
+    @property
+    def axis_labels(self) -> tuple[str, ...]:
+        """What stands at each axis: the feature, or what a direction is made of."""
+        return self.features if self.labels is None else self.labels
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -140,20 +147,32 @@ def effect(posterior: Posterior, encoder: RowEncoder, term: Term, scale: float) 
     for d, values in zip(columns, mesh, strict=True):
         X[:, d] = values.ravel()
     shape = mesh[0].shape
+    directed = isinstance(encoder.columns[columns[0]], Coordinate)
     # a coordinate along a direction is never missing
-    may_miss = term.order == 1 and not isinstance(encoder.columns[columns[0]], Coordinate)
-    missing = _where_missing(posterior, term, scale) if may_miss else None
+    missing = _where_missing(posterior, term, scale) if term.order == 1 and not directed else None
+    mean, variance = _centred(posterior, term, X) if directed else _as_it_is(posterior, term, X)
     return Effect(
         term=term,
         axes=tuple(encoder.columns[d].inverse(z) for d, z in zip(columns, grids, strict=True)),
-        mean=scale * posterior.term_mean(term.columns, X).reshape(shape),
-        std=scale * np.sqrt(posterior.term_variance(term.columns, X)).reshape(shape),
+        mean=scale * mean.reshape(shape),
+        std=scale * np.sqrt(variance).reshape(shape),
         rows=tuple(encoder.columns[d].inverse(posterior.rows[:, d]) for d in columns),
         missing_mean=None if missing is None else 0.0,
         missing_std=missing,
         n_missing=int(np.sum(np.any(np.isnan(posterior.rows[:, columns]), axis=1))),
         arranged=tuple(encoder.names[d] for d in columns),
+        labels=tuple(encoder.labels[d] for d in columns),
     )
+
+
+def _as_it_is(posterior: Posterior, term: Term, X: Array) -> tuple[Array, Array]:
+    return posterior.term_mean(term.columns, X), posterior.term_variance(term.columns, X)
+
+
+def _centred(posterior: Posterior, term: Term, X: Array) -> tuple[Array, Array]:
+    """About its mean over rows: the level of a function along a direction can be traded with all others."""
+    rows = posterior.rows[:: -(-len(posterior.rows) // MOST_CENTRED)]
+    return posterior.centred_term(term.columns, X, rows)
 
 
 def _arranged(encoder: RowEncoder, term: Term) -> list[int]:

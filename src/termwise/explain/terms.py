@@ -42,8 +42,9 @@ def named_term(columns: Subset, names: Sequence[str]) -> Term:
 
 
 def features_of(name: str) -> tuple[str, ...]:
-    """The features in the name of a term."""
-    return tuple(feature.strip("`") for feature in _FEATURE.findall(name))
+    """The features in the name of a term; none if it is no such name."""
+    parts = _FEATURE.findall(name)
+    return tuple(part.strip().strip("`") for part in parts) if ":".join(parts) == name else ()
 
 
 def found_term(name: str, names: Sequence[str]) -> str:

@@ -8,6 +8,9 @@ are never below zero, nor do its terms end at the edge of a grid.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import numpy as np
 
 from termwise.errors import NumericalError
@@ -26,9 +29,18 @@ BLOCK = 2048  # rows at a time
 JITTER = 1e-10  # of the mean variance of the centres
 
 
-def aligned_solution(kernel: TermKernel, rows: Array, y: Array, noise: float) -> tuple[Solution, float]:
-    """What is known at these parameters, and what was added to the diagonal of the centres."""
-    centres = aligned_centres(kernel, rows, noise)
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """What is known, what was added to the diagonal of the centres, and whether these were enough."""
+
+    solution: Solution
+    jitter: float
+    enough: bool
+
+
+def aligned_solution(kernel: TermKernel, rows: Array, y: Array, noise: float) -> Aligned:
+    """What is known at these parameters."""
+    centres, enough = aligned_centres(kernel, rows, noise)
     Kuu = kernel.matrix(centres, centres)
     jitter = JITTER * float(np.mean(np.diag(Kuu)))
 
@@ -47,20 +59,32 @@ def aligned_solution(kernel: TermKernel, rows: Array, y: Array, noise: float) ->
     bound = Bound.of(Sums(len(rows), 0.0, outer, linear))
     taken = shrinkage_root(bound.outer)
     posterior = Posterior(kernel, centres, root @ bound.mean, root @ taken, noise)
-    return Solution(posterior, np.nan, float(np.sum(taken**2))), jitter + factor.jitter
+    return Aligned(Solution(posterior, np.nan, float(np.sum(taken**2))), jitter + factor.jitter, enough)
 
 
-def aligned_centres(kernel: TermKernel, rows: Array, noise: float) -> Array:
-    """Rows with one known cell each, and a last one without any, which is the constant alone."""
+def aligned_centres(kernel: TermKernel, rows: Array, noise: float) -> tuple[Array, bool]:
+    """Rows with one known cell each, and a last one without any, which is the constant alone.
+
+    Also whether they tell all that rows can: columns share so many of them, those that tell most.
+    """
     columns = rows.shape[1]
-    chosen = [(c, point) for c in range(columns) for point in _points(kernel, rows, c, noise)]
-    centres = np.full((len(chosen) + 1, columns), np.nan)
-    for place, (c, point) in enumerate(chosen):
-        centres[place, c] = point
-    return centres
+    found = [point for c in range(columns) for point in _points(kernel, rows, c, noise)]
+    kept = sorted(found, key=lambda point: -point.variance)[:MOST_CENTRES]
+    centres = np.full((len(kept) + 1, columns), np.nan)
+    for place, point in enumerate(sorted(kept, key=lambda point: point.column)):
+        centres[place, point.column] = point.value
+    return centres, len(kept) == len(found)
 
 
-def _points(kernel: TermKernel, rows: Array, c: int, noise: float) -> list[float]:
+class Point(NamedTuple):
+    """A place along a column, and the variance there that those before it leave."""
+
+    column: int
+    value: float
+    variance: float
+
+
+def _points(kernel: TermKernel, rows: Array, c: int, noise: float) -> list[Point]:
     """Points of one column, each where least is known by those before: a pivoted Cholesky factorisation."""
     columns = rows.shape[1]
     known = rows[np.isfinite(rows[:, c]), c]
@@ -71,18 +95,18 @@ def _points(kernel: TermKernel, rows: Array, c: int, noise: float) -> list[float
     lone = np.full((candidates.size, columns), np.nan)
     lone[:, c] = candidates
     K = kernel.term_matrix((c,), lone, lone)
-    left, most = np.diag(K).copy(), max(1, MOST_CENTRES // columns)
+    left = np.diag(K).copy()
     least = max(LEAST_VARIANCE * float(np.max(left, initial=0.0)), LEAST_OF_NOISE * noise / columns)
-    factor = np.empty((min(most, candidates.size), candidates.size))
-    points: list[float] = []
+    factor = np.empty((candidates.size, candidates.size))
+    points: list[Point] = []
     for m in range(len(factor)):
         pivot = int(np.argmax(left))
         if left[pivot] <= least:
             break
+        points.append(Point(c, float(candidates[pivot]), float(left[pivot])))
         factor[m] = (K[pivot] - factor[:m, pivot] @ factor[:m]) / np.sqrt(left[pivot])
         left = left - factor[m] ** 2
         left[pivot] = 0.0
-        points.append(float(candidates[pivot]))
     return points
 
 

@@ -16,7 +16,7 @@ from termwise.measures.base import Array
 
 COUNTS = (5, 10, 20, 40, 80)
 TRIED_ROWS = 500  # of a table, on which numbers of directions are tried
-EFFORT = Effort(tolerance=1e-4, max_steps=40)
+EFFORT = Effort(tolerance=1e-5, max_steps=100)
 
 
 def directed(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from termwise.encode.rows import ArrayChunk
-from termwise.errors import NumericalError
+from termwise.errors import GridError, NumericalError
 from termwise.inference.aligned import aligned_solution
 from termwise.inference.climb import WORST, Climb, Effort, ascend, first_points, free_parameters
 from termwise.inference.coarse import (
@@ -30,9 +30,11 @@ from termwise.inference.result import FitResult
 from termwise.inference.ski import Grid, SkiObjective
 from termwise.kernels.fused.run import cores
 from termwise.linalg.threads import one_blas_thread
+from termwise.measures.base import Array
 
 LINE_KERNELS = ("se", "matern32", "matern52")  # smooth enough to be interpolated
 MOST_LINES = 400
+MOST_HALVED = 4  # distances of nodes that are tried
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,6 @@ def fit_ski(
     monitor: Monitor | None = None,
 ) -> Fit:
     """Maximise the interpolated log marginal likelihood + log prior over all parameters."""
-    assert model.lines is not None, "no sum of functions of single coordinates"
     starting, sampling, choosing = rng.spawn(3)
     n_rows, data = rows.y.size, Data.in_memory(rows, sampling)
     threads = SparseOptions(n_starts=options.n_starts, threads=options.threads)
@@ -70,8 +71,7 @@ def fit_ski(
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
     samples = [data.sample.rows(slice(size)) for size in stages.sizes if size < n_rows]
     for part in [*samples, rows]:
-        objective = SkiObjective(model, part.X, part.y, model.lines.kernel, options.grid)
-        objective.value_and_gradient(best.theta)  # an error here is one of the data, not of a step too long
+        objective = _fine_enough(model, part, options.grid, best.theta)
         last = part is rows
         steps = last_steps(n_rows) if last else FIRST_STEPS
         effort = Effort(FINE if last else MIDDLE, steps, best.widths, part.y.size, FIRST_STEP)
@@ -81,24 +81,44 @@ def fit_ski(
     return _concluded(stages, objective, best, tuple(climb.objective for climb in climbs))
 
 
+def _fine_enough(model: Learnable, rows: ArrayChunk, grid: Grid, theta: Array) -> SkiObjective:
+    """The objective by the grid that is asked for, or by one so fine that its kernel is positive definite.
+
+    An error here is one of the data or of the grid, not of a step too long.
+    """
+    assert model.lines is not None, "no sum of functions of single coordinates"
+    for step in (grid.step / 2**halved for halved in range(MOST_HALVED)):
+        objective = SkiObjective(model, rows.X, rows.y, model.lines.kernel, replace(grid, step=step))
+        try:
+            objective.value_and_gradient(theta)
+        except GridError:
+            raise
+        except NumericalError:
+            continue
+        return objective
+    raise NumericalError(
+        f"the kernel is not positive definite even by {2 ** (MOST_HALVED - 1)} times as many nodes; use "
+        "inference='sparse'"
+    )
+
+
 def _concluded(stages: Stages, objective: SkiObjective, best: Climb, starts: tuple[float, ...]) -> Fit:
     """The posterior at the parameters that were found, and how the fit went."""
     model, data = stages.model, stages.data
     value, _ = objective.value_and_gradient(best.theta)
     noise = float(np.exp(best.theta[-1]))
     rows, kernel = model.encoded(best.theta, objective.X), model.kernel(best.theta)
-    solution, jitter = aligned_solution(kernel, rows, objective.y, noise)
+    known = aligned_solution(kernel, rows, objective.y, noise)
     seen = model.encoded(best.theta, data.sample.X[:RESIDUALS])
     result = FitResult(
-        status=best.status.if_rested(objective.rested),
+        status=best.status.if_rested(objective.rested and known.enough),
         objective=value,
         evaluations=stages.evaluations,
         seconds=stages.clock(),
-        jitter=jitter,
+        jitter=known.jitter,
         starts=starts,
         rows=data.n_rows,
-        inducing=len(solution.posterior.alpha),
         residual=objective.residual,
     )
-    posterior = replace(solution.posterior, seen=seen[:SEEN])
-    return Fit(model, best.theta, posterior, scatter_of(solution, seen, data), result)
+    posterior = replace(known.solution.posterior, seen=seen[:SEEN])
+    return Fit(model, best.theta, posterior, scatter_of(known.solution, seen, data), result)

@@ -134,7 +134,9 @@ class SkiObjective:
         left = np.eye(A.shape[1]) - A.T @ H  # det K = det K_0 det (I - A' K_0^-1 A)
         sign, log_left = np.linalg.slogdet(left)
         if sign <= 0.0:
-            raise NumericalError("the interpolated kernel is not positive definite; use a larger n_grid")
+            raise NumericalError(
+                "the interpolated kernel is not positive definite; use a finer grid, or inference='sparse'"
+            )
         B = np.linalg.inv(left)
         alpha = alpha + H @ (B @ (A.T @ alpha))
         value = -0.5 * (float(self.y @ alpha) + log_determinant + log_left + n * np.log(2.0 * np.pi))

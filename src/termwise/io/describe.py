@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +19,7 @@ from termwise.estimators.predicting import TermRegressor
 from termwise.estimators.projected import ProjectedGPRegressor
 from termwise.estimators.targets import LIKELIHOODS, NORMAL
 from termwise.estimators.terms import TermModel
+from termwise.explain.terms import Term
 from termwise.io.archive import ARRAYS, FORMAT, OPTIONAL
 from termwise.io.projected import PROJECTION, describe_projected
 from termwise.kernels.component import Component
@@ -128,7 +129,7 @@ def _plain_params(model: TermModel) -> dict[str, Any]:
     params = {}
     for name, value in model.get_params(deep=False).items():
         try:
-            params[name] = _pairs(value) if name == "class_weight" else _plain(value)
+            params[name] = PARAMS.get(name, _plain)(value)
         except TypeError as error:
             if name not in PASSING:
                 warnings.warn(
@@ -148,6 +149,17 @@ def _pairs(class_weight: Any) -> Any:
     if not all(isinstance(label, (bool, int, float, str)) for label, _ in pairs):
         raise TypeError("a label is neither a text nor a number")
     return pairs
+
+
+def _names(terms: Any) -> Any:
+    """Terms by their names, if some are those of another model."""
+    terms = terms.tolist() if hasattr(terms, "tolist") else terms
+    if not isinstance(terms, (list, tuple)):
+        return _plain(terms)
+    return _plain([term.name if isinstance(term, Term) else term for term in terms])
+
+
+PARAMS: dict[str, Callable[[Any], Any]] = {"class_weight": _pairs, "terms": _names}  # else as they are
 
 
 def _plain(value: Any) -> Any:

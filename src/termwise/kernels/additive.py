@@ -14,6 +14,7 @@ from termwise.kernels.component import Component
 from termwise.kernels.fused import run
 from termwise.kernels.fused.block import TABLE
 from termwise.kernels.fused.loops import symmetric_polynomials
+from termwise.kernels.selection import ListedTerms
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 
@@ -52,6 +53,19 @@ class AdditiveKernel:
     def matrix(self, X: Array, Z: Array, *, threads: int | None = None) -> Array:
         """K between two sets of rows."""
         return run.cross(self._weights, self._rows(X), self._rows(Z), threads or run.cores())
+
+    def matrix_of(self, terms: Sequence[Subset], X: Array, Z: Array) -> Array:
+        """The part of K that some terms have, the constant being the one without columns."""
+        listed = [term for term in terms if term]
+        variances = (self.variances[0] if () in terms else 0.0, *self.variances[1:])
+        if not listed:
+            return np.full((X.shape[0], Z.shape[0]), variances[0])
+        used = sorted({d for term in listed for d in term})
+        place = {d: position for position, d in enumerate(used)}
+        part = AdditiveKernel(tuple(self.components[d] for d in used), variances)
+        selection = ListedTerms(tuple(tuple(place[d] for d in term) for term in listed))
+        weights = selection.loops(part._weights)
+        return run.cross(weights, part._rows(X[:, used]), part._rows(Z[:, used]), run.cores())
 
     def gram(self, X: Array, *, threads: int | None = None) -> Array:
         """K between rows of one set; the variance lost in missing cells stands on the diagonal."""

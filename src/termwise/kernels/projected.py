@@ -113,6 +113,10 @@ class ProjectedKernel:
         """K between two sets of rows."""
         return run.cross(self._loops, _rows(X), _rows(Z), threads or run.cores())
 
+    def matrix_of(self, terms: Sequence[Subset], X: Array, Z: Array) -> Array:
+        """The part of K that some terms have."""
+        return sum((self.term_matrix(term, X, Z) for term in terms), np.zeros((X.shape[0], Z.shape[0])))
+
     def gram(self, X: Array, *, threads: int | None = None) -> Array:
         """K between rows of one set; the variance lost in missing coordinates stands on the diagonal."""
         out = np.zeros((X.shape[0], X.shape[0]))

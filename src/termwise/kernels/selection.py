@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from math import comb
 from typing import Protocol
 
 import numpy as np
@@ -98,6 +98,5 @@ def selection_of(terms: tuple[Subset, ...] | None, n_columns: int) -> Selection:
     """The terms on a list, or every one if it has all that are as large as its largest."""
     if terms is None:
         return EVERY
-    orders = range(1, max(map(len, terms)) + 1)
-    every = {term for order in orders for term in combinations(range(n_columns), order)}
-    return EVERY if set(terms) == every else ListedTerms(terms)
+    every = sum(comb(n_columns, order) for order in range(1, max(map(len, terms)) + 1))
+    return EVERY if len(set(terms)) == every else ListedTerms(terms)

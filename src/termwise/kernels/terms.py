@@ -37,6 +37,9 @@ class TermKernel(Protocol):
     def matrix(self, X: Array, Z: Array, *, threads: int | None = None) -> Array:
         """K between two sets of rows."""
 
+    def matrix_of(self, terms: Sequence[Subset], X: Array, Z: Array) -> Array:
+        """The part of K that some terms have."""
+
     def gram(self, X: Array, *, threads: int | None = None) -> Array:
         """K between rows of one set; the variance lost in missing cells stands on the diagonal."""
 

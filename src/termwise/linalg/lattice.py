@@ -39,7 +39,8 @@ class Lattice:
         if size > most:
             raise GridError(
                 f"points from {low:.3g} to {high:.3g} lengthscales need {size} nodes that are {step:.3g} "
-                f"apart, more than the {most} allowed; leave out rows that lie far away"
+                f"apart, more than the {most} allowed; leave out rows that lie far away, or use another "
+                "inference"
             )
         return cls(step, first, size)
 

@@ -54,10 +54,7 @@ class Posterior:
         """The prior covariance between two sets of rows."""
         if self.terms is None:
             return self.kernel.matrix(X, Z)
-        total = np.zeros((X.shape[0], Z.shape[0]))
-        for term, product in self.kernel.products(self.terms, X, Z, np.ones((1, 1))):
-            total += self.kernel.term_variance(term) * product
-        return total
+        return self.kernel.matrix_of(self.terms, X, Z)
 
     def _diagonal(self, X: Array) -> Array:
         if self.terms is None:
@@ -97,6 +94,17 @@ class Posterior:
             return _reduced(self.kernel.term_diagonal(term, rows), half)
 
         return _in_blocks(X, block)
+
+    def centred_term(self, term: Subset, X: Array, rows: Array) -> tuple[Array, Array]:
+        """Mean and variance of f_u(x) less the mean of f_u over some rows."""
+        kernel = self.kernel
+        beside = kernel.term_matrix(term, X, self.centres)
+        beside = beside - np.mean(kernel.term_matrix(term, rows, self.centres), axis=0)
+        of_mean = float(np.mean(kernel.term_matrix(term, rows, rows)))
+        prior = (
+            kernel.term_diagonal(term, X) + of_mean - 2.0 * np.mean(kernel.term_matrix(term, X, rows), axis=1)
+        )
+        return beside @ self.alpha, _reduced(prior, beside @ self.root)
 
     def term_covariance(self, term: Subset, X: Array) -> Array:
         """Cov f_u(x_i), f_u(x_j) for all pairs of rows."""
