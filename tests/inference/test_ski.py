@@ -8,11 +8,10 @@ import pytest
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import GridError, NumericalError
 from termwise.inference import aligned, interpolated, ski
-from termwise.inference import fit_ski as fit_ski_module
 from termwise.inference.aligned import aligned_centres, aligned_solution
 from termwise.inference.columns import FixedColumn, WarpedColumn
 from termwise.inference.exact import ExactObjective
-from termwise.inference.fit_ski import SkiOptions, fit_ski
+from termwise.inference.fit_ski import SkiOptions, fine_enough, fit_ski, grid_error
 from termwise.inference.interpolated import Interpolated, covering
 from termwise.inference.model import Model
 from termwise.inference.orders import EachOrder
@@ -230,18 +229,22 @@ def test_centres_are_where_most_is_to_be_told(monkeypatch):
 
 
 def test_a_grid_too_coarse_for_the_constraint_is_made_finer():
-    """Interpolated kernels less exact rank-one terms need not be positive definite, if there are many."""
+    """Of long lengthscales the constraint leaves little, beside which errors of interpolation are large."""
     rng = np.random.default_rng(2)
     X = rng.uniform(size=(100, 40))
     y = np.sin(6.0 * X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(100)
     columns = tuple(FixedColumn(Normal(0.5, 0.3), Matern52, normalise=False) for _ in range(40))
-    model = Model(columns, EachOrder((0, 1), 40))
-    theta = model.start(np.full(40, 3.0), 1e-4)
-    coarse = SkiObjective(model, X, y, "matern52", Grid(0.5))
+    model, rows = Model(columns, EachOrder((0, 1), 40)), ArrayChunk(X, y)
+    theta = model.start(np.full(40, 3.0), 0.01)
+    assert grid_error(model, rows, Grid(0.5), theta) > 0.1
+    found = fine_enough(model, rows, Grid(0.25), theta)
+    assert found.step < 0.25
+    assert grid_error(model, rows, found, theta) < 0.01
+    assert fine_enough(model, rows, found, theta) == found
     with pytest.raises(NumericalError, match="finer grid"):
-        coarse.value_and_gradient(theta)
-    fine = fit_ski_module._fine_enough(model, ArrayChunk(X, y), Grid(0.5), theta)
-    assert fine.grid.step < 0.5
+        SkiObjective(model, X, y, "matern52", Grid(0.5)).value_and_gradient(
+            model.start(np.full(40, 3.0), 1e-4)
+        )
 
 
 def test_a_fit_finds_the_features_that_matter():

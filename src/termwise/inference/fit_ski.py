@@ -23,6 +23,7 @@ from termwise.inference.coarse import (
     last_steps,
     scatter_of,
 )
+from termwise.inference.exact import ExactObjective
 from termwise.inference.fit import Fit
 from termwise.inference.learnable import Learnable
 from termwise.inference.progress import Monitor
@@ -35,6 +36,7 @@ from termwise.measures.base import Array
 LINE_KERNELS = ("se", "matern32", "matern52")  # smooth enough to be interpolated
 MOST_LINES = 400
 MOST_HALVED = 4  # distances of nodes that are tried
+TRIED_ROWS, MOST_ERROR = 500, 0.01  # nats a row by which the likelihood of so many may be wrong
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ def fit_ski(
     monitor: Monitor | None = None,
 ) -> Fit:
     """Maximise the interpolated log marginal likelihood + log prior over all parameters."""
+    assert model.lines is not None, "no sum of functions of single coordinates"
     starting, sampling, choosing = rng.spawn(3)
     n_rows, data = rows.y.size, Data.in_memory(rows, sampling)
     threads = SparseOptions(n_starts=options.n_starts, threads=options.threads)
@@ -69,9 +72,12 @@ def fit_ski(
     best = max(climbs, key=lambda one: one.objective)
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
+    tried = data.sample.rows(slice(TRIED_ROWS))
     samples = [data.sample.rows(slice(size)) for size in stages.sizes if size < n_rows]
     for part in [*samples, rows]:
-        objective = _fine_enough(model, part, options.grid, best.theta)
+        grid = fine_enough(model, tried, options.grid, best.theta)
+        objective = SkiObjective(model, part.X, part.y, model.lines.kernel, grid)
+        objective.value_and_gradient(best.theta)  # an error here is one of the data, not of a step too long
         last = part is rows
         steps = last_steps(n_rows) if last else FIRST_STEPS
         effort = Effort(FINE if last else MIDDLE, steps, best.widths, part.y.size, FIRST_STEP)
@@ -81,25 +87,44 @@ def fit_ski(
     return _concluded(stages, objective, best, tuple(climb.objective for climb in climbs))
 
 
-def _fine_enough(model: Learnable, rows: ArrayChunk, grid: Grid, theta: Array) -> SkiObjective:
-    """The objective by the grid that is asked for, or by one so fine that its kernel is positive definite.
-
-    An error here is one of the data or of the grid, not of a step too long.
-    """
+def grid_error(model: Learnable, rows: ArrayChunk, grid: Grid, theta: Array) -> float:
+    """By how many nats a row the interpolated likelihood of some rows is not that of the kernel itself."""
     assert model.lines is not None, "no sum of functions of single coordinates"
-    for step in (grid.step / 2**halved for halved in range(MOST_HALVED)):
-        objective = SkiObjective(model, rows.X, rows.y, model.lines.kernel, replace(grid, step=step))
+    exact, _ = ExactObjective(model, rows.X, rows.y, 1).value_and_gradient(theta, late=False)
+    objective = SkiObjective(model, rows.X, rows.y, model.lines.kernel, grid)
+    try:
+        found, _ = objective.value_and_gradient(theta, late=False)
+    except GridError:
+        raise
+    except NumericalError:  # so coarse that it is no kernel any more
+        return np.inf
+    return abs(found - exact) / rows.y.size
+
+
+def fine_enough(model: Learnable, rows: ArrayChunk, grid: Grid, theta: Array) -> Grid:
+    """The grid that is asked for, or one with so many more nodes that it makes no difference to some rows.
+
+    Of a constrained kernel with a long lengthscale little is left, and an error of interpolation is large
+    beside it. The best of those tried if none will do.
+    """
+    errors: dict[Grid, float] = {}
+    for halved in range(MOST_HALVED):
+        finer = replace(grid, step=grid.step / 2**halved)
         try:
-            objective.value_and_gradient(theta)
+            errors[finer] = grid_error(model, rows, finer, theta)
         except GridError:
-            raise
-        except NumericalError:
-            continue
-        return objective
-    raise NumericalError(
-        f"the kernel is not positive definite even by {2 ** (MOST_HALVED - 1)} times as many nodes; use "
-        "inference='sparse'"
-    )
+            if not errors:
+                raise
+            break
+        if errors[finer] <= MOST_ERROR:
+            break
+    best = min(errors, key=lambda one: errors[one])
+    if not np.isfinite(errors[best]):
+        raise NumericalError(
+            f"the kernel is not positive definite even by {2 ** (MOST_HALVED - 1)} times as many nodes; use "
+            "inference='sparse'"
+        )
+    return best
 
 
 def _concluded(stages: Stages, objective: SkiObjective, best: Climb, starts: tuple[float, ...]) -> Fit:
@@ -107,11 +132,13 @@ def _concluded(stages: Stages, objective: SkiObjective, best: Climb, starts: tup
     model, data = stages.model, stages.data
     value, _ = objective.value_and_gradient(best.theta)
     noise = float(np.exp(best.theta[-1]))
+    tried = data.sample.rows(slice(TRIED_ROWS))
+    fine = grid_error(model, tried, objective.grid, best.theta) <= MOST_ERROR
     rows, kernel = model.encoded(best.theta, objective.X), model.kernel(best.theta)
     known = aligned_solution(kernel, rows, objective.y, noise)
     seen = model.encoded(best.theta, data.sample.X[:RESIDUALS])
     result = FitResult(
-        status=best.status.if_rested(objective.rested and known.enough),
+        status=best.status.if_rested(objective.rested and known.enough and fine),
         objective=value,
         evaluations=stages.evaluations,
         seconds=stages.clock(),
