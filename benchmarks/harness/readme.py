@@ -46,7 +46,7 @@ def with_table(text: str, cells: Mapping[str, Sequence[Cell]]) -> str:
 
 
 def short_table(cells: Mapping[str, Sequence[Cell]]) -> list[str]:
-    """A line a model in Markdown: the average of each score, and the sets won and lost against it."""
+    """A line a model in Markdown: average and median of each score, and the sets won and lost against it."""
     found = {
         name: {line.model: line for line in glance(some, tuple(SHOWN[name]), TABLES[name].reference)}
         for name, some in cells.items()
@@ -71,7 +71,8 @@ def _entries(name: str, line: Line | None) -> list[str]:
     if line is None:
         return [GAP] * (2 * len(scores) + 1)
     entries = []
-    for score, average, versus in zip(scores, line.average, line.paired, strict=True):
-        entries.append(GAP if average is None else shown(score, average))
+    for score, average, median, versus in zip(scores, line.average, line.median, line.paired, strict=True):
+        whole = average is not None and median is not None
+        entries.append(f"{shown(score, average)} ({shown(score, median)})" if whole else GAP)
         entries.append(GAP if versus is None else f"{versus.wins}–{versus.losses}")
     return [*entries, GAP if line.seconds is None else shown("fit_seconds", line.seconds)]

@@ -27,7 +27,7 @@ COUNTED = 3  # splits on which terms are counted
 RESET = Path("/proc/self/clear_refs")
 
 
-def scored(problem: Problem, make: Callable[[], Model], **known: Any) -> Cell:
+def scored(problem: Problem, make: Callable[[], Model], *, slow: bool = False, **known: Any) -> Cell:
     """Fit the training rows and score the test rows; `known` is what the cell says of itself."""
     model = make()
     held = _reset_peak()
@@ -45,7 +45,8 @@ def scored(problem: Problem, make: Callable[[], Model], **known: Any) -> Cell:
     own = {name: getattr(model, name, None) for name in measured}
     measured.update({name: value for name, value in own.items() if value is not None})
     if problem.task == "regression" and predicted.std is None:
-        std = residual_std(make, problem.X, problem.y, problem.categorical, known["split"])
+        rows = problem.X, problem.y, problem.categorical
+        std = residual_std(make, *rows, known["split"], slow=slow)
         predicted = Predicted(predicted.mean, np.full(predicted.mean.size, std))
     found = {**scores(problem.task, predicted, problem.y_test), **_of_ours(model, problem, known["split"])}
     return Cell(

@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from benchmarks.harness.cells import Cell
-from benchmarks.harness.models import maker, version
+from benchmarks.harness.models import maker, own_splits, version
 from benchmarks.harness.scoring import scored
 from benchmarks.harness.sets import Problem, problem
 from benchmarks.harness.tables import TABLES
@@ -51,7 +51,8 @@ def measured(asked: dict[str, Any], warmed: set[tuple[str, str]]) -> Cell:
             scored(_small(wanted.task), make, **known)  # compiles and imports what it needs, untimed
             warmed.add((asked["model"], wanted.task))
         threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        return scored(rows, make, **known, threads=threads, version=version(asked["model"]))
+        slow = own_splits(asked["model"]) is not None
+        return scored(rows, make, slow=slow, **known, threads=threads, version=version(asked["model"]))
     except Exception as error:  # a failed cell is a cell; the rest goes on
         traceback.print_exc()
         said = str(error).strip().splitlines() or [""]

@@ -26,8 +26,12 @@ def test_the_readme_shows_the_cells_of_the_repository():
 
 def test_wins_and_losses_stand_beside_averages_and_gaps_stay_gaps():
     lines = short_table(CELLS)
-    assert lines[2] == "| OAK | 0.200 | – | 0.500 | – | 3.00 | 0.900 | – | -0.300 | – | 1.00 |"
-    assert lines[3].startswith("| Linear | 0.300 | 2–1 | -0.200 | 3–0 | 0.100 | – | – |")
+    numbers, labels = (
+        "0.200 (0.200) | – | 0.500 (0.500) | – | 3.00",
+        "0.900 (0.900) | – | -0.300 (-0.300) | – | 1.00",
+    )
+    assert lines[2] == f"| OAK | {numbers} | {labels} |"
+    assert lines[3].startswith("| Linear | 0.300 (0.200) | 2–1 | -0.200 (-0.500) | 3–0 | 0.100 | – | – |")
     assert lines[4].startswith("| small | – | 0–1 | – | 1–0 |")
     assert len({line.count("|") for line in lines}) == 1
     assert len(short_table({"oak-regression": CELLS["oak-regression"]})[0].split("|")) == 8
