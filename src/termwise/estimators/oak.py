@@ -87,8 +87,8 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
     inference : {"auto", "exact", "sparse", "stochastic", "ski"}
         "exact" for up to some thousand rows, "sparse" for millions: all rows are used, seen through some
         of them. "stochastic" looks at them in minibatches, which pays with very many rows and where the
-        likelihood is not normal; with few it is slow. "ski" interpolates on a grid, without inducing rows:
-        for max_order=1 and columns of numbers that no row lacks.
+        likelihood is not normal; with few it is slow. "ski" interpolates on a grid: for many rows,
+        max_order=1, and columns of numbers that no row lacks.
         "auto" goes by the number of rows and the likelihood.
     n_inducing : int or None
         Of how many rows the sparse engine makes its picture: more are more exact, and cost their square.
