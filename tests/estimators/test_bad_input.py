@@ -281,6 +281,7 @@ COMMON = [
     ("progress", "loud", "progress"),
 ]
 OF_OAK = [
+    ("terms", "age", "terms is 'age'; give a list of names"),
     ("measure", "gauss", "measure is 'gauss'; use one of 'auto', 'normal'"),
     ("measure", None, "measure is None; use one of 'auto', 'normal'"),
     ("measure", {"x9": "normal"}, r"measure names columns that are not there: x9; use \['x0'"),

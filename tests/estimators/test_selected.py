@@ -72,7 +72,7 @@ def test_order_of_terms_and_features_and_repetitions_do_not_matter():
 def test_names_with_colons_and_columns_that_do_not_vary():
     table = X.assign(same=1.0)
     asked = ["a", "`d:e`:b", "d:e", "same", "same:c"]
-    with pytest.warns(TermwiseWarning, match="the term 'same:c' is left out"):
+    with pytest.warns(TermwiseWarning, match="the term 'same.*' is left out"):
         model = tw.OAKRegressor(terms=asked, n_restarts=1).fit(table, Y)
     assert {term.features for term in model.terms_} == {("a",), ("b", "d:e"), ("d:e",)}
     assert model.encoder_.names == ("a", "b", "d:e")  # and not c, which no term is left of
