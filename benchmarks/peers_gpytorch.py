@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -66,15 +65,19 @@ def _model(torch: Any, gpytorch: Any, problem: Problem) -> tuple[Any, Any]:
             super().__init__(torch.from_numpy(problem.X), torch.from_numpy(problem.y), likelihood)
             self.mean = gpytorch.means.ZeroMean()
             self.log_lengthscales = torch.nn.Parameter(torch.from_numpy(np.log(problem.lengthscales)))
+            # One kernel for each line: AdditiveStructureKernel would hold a matrix of all rows.
+            lines = gpytorch.kernels.AdditiveKernel(*(self._line(place) for place in range(count)))
+            self.kernel = gpytorch.kernels.ScaleKernel(lines)
+            self.kernel.outputscale = problem.scale / count
+
+        @staticmethod
+        def _line(place: int) -> Any:
             base = gpytorch.kernels.RBFKernel()
             base.lengthscale = 1.0
             base.raw_lengthscale.requires_grad_(False)
-            grid = gpytorch.kernels.GridInterpolationKernel(base, grid_size=problem.nodes, num_dims=1)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                lines = gpytorch.kernels.AdditiveStructureKernel(grid, num_dims=count)
-            self.kernel = gpytorch.kernels.ScaleKernel(lines)
-            self.kernel.outputscale = problem.scale / count
+            return gpytorch.kernels.GridInterpolationKernel(
+                base, grid_size=problem.nodes, num_dims=1, active_dims=(place,)
+            )
 
         def forward(self, x: Any) -> Any:
             u = (x / self.log_lengthscales.exp()) @ directions.T
