@@ -13,8 +13,7 @@ import numpy as np
 from termwise.kernels.component import Component
 from termwise.kernels.fused import run
 from termwise.kernels.fused.block import TABLE
-from termwise.kernels.fused.loops import symmetric_polynomials
-from termwise.kernels.selection import ListedTerms
+from termwise.kernels.selection import EVERY, ListedTerms
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 
@@ -87,9 +86,7 @@ class AdditiveKernel:
         return self._sum_orders(z) - self._sum_orders(np.where(np.isnan(X.T), 0.0, z))
 
     def _sum_orders(self, z: Array) -> Array:
-        e = np.empty((len(self.variances), z.shape[1]))
-        symmetric_polynomials(np.ascontiguousarray(z), e)
-        value: Array = np.asarray(self.variances) @ e
+        value: Array = np.asarray(self.variances) @ EVERY.by_order(z, self.max_order)
         return value
 
     @property
