@@ -18,7 +18,7 @@ from termwise.kernels.projected import PROFILES
 EXTENT, POINTS = 4.0, 161  # of a contour plot
 CONTOURED = 16  # directions of the two sums in it
 COUNTS = (2, 4, 8, 16, 32, 64, 128, 256)
-FEATURES, PAIRS, REPEATS = 4, 1000, 8  # behind the distances from the limit
+FEATURES, PAIRS, REPEATS = 4, 2000, 20  # behind the distances from the limit
 SETS, TRIED, SPLITS = ("autompg", "concreteslump", "servo"), (1, 2, 5, 10, 20, 40), 5
 COLOURS = {"random": "#d55e00", "diverse": "#0072b2", "diverse, ARD": "#009e73", "RBF": "0.25", "IMQ": "0.6"}
 MADE = {"random": random_directions, "diverse": diverse_directions}
