@@ -22,7 +22,7 @@ from termwise.inference.progress import duration
 
 OUT = Path("bench-results")
 TRAINED = 0.9
-MANY_ROWS = 10_000  # of a set: a slow model has one split of it
+MANY_ROWS = 2_000  # of a set: its test rows are many, and a slow model has one split of it
 
 
 class OptionError(ValueError):

@@ -68,13 +68,16 @@ def mlp(task: str, seed: int) -> Fitted:
 
 
 def gp(task: str, seed: int) -> Fitted:
-    """A Gaussian process with one lengthscale for each column, and noise if it predicts numbers."""
+    """A Gaussian process: of numbers with a lengthscale for each column and noise, of labels with one for all.
+
+    Of labels a lengthscale for each column takes minutes for 500 rows, and there may be hundreds of columns.
+    """
 
     def fit(_: Numbers, rows: np.ndarray, y: np.ndarray) -> Any:
-        kernel = ConstantKernel() * RBF(np.ones(rows.shape[1]))
         if task == "classification":
-            return GaussianProcessClassifier(kernel, random_state=seed).fit(rows, y)
-        return GaussianProcessRegressor(kernel + WhiteKernel(), random_state=seed).fit(rows, y)
+            return GaussianProcessClassifier(ConstantKernel() * RBF(), random_state=seed).fit(rows, y)
+        kernel = ConstantKernel() * RBF(np.ones(rows.shape[1])) + WhiteKernel()
+        return GaussianProcessRegressor(kernel, random_state=seed).fit(rows, y)
 
     return Fitted(Numbers.of, fit, probabilities if task == "classification" else numbers_with_std)
 

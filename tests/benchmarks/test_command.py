@@ -46,7 +46,7 @@ def test_slow_models_have_fewer_splits_and_one_of_many_rows():
     assert dict(_ends("SVM", sizes, 2, notes)) == {"few": 2, "many": 2, "too many": 0}
     assert dict(_ends("OAK", sizes, 10, notes)) == dict.fromkeys(sizes, 10)
     assert [note.partition(":")[0] for note in notes] == ["EBM", "SVM"]
-    assert "first 3 of 10 splits, and on the first of sets of more than 10000 rows" in notes[0]
+    assert "first 3 of 10 splits, and on the first of sets of more than 2000 rows" in notes[0]
 
 
 def test_options_of_tables_are_not_for_single_benchmarks(capsys):
