@@ -145,6 +145,16 @@ def test_residual_std_is_of_rows_left_out(rows, slow, fits):
     assert std == residual_std(factory, {"x": x}, y, [], seed=0, slow=slow)
 
 
+def test_residual_std_is_of_the_quicker_form_of_a_model_that_has_one():
+    rng = np.random.default_rng(1)
+    X, y = {"x": rng.normal(size=50)}, rng.normal(size=50)
+    slow, quick = PEERS["Linear"].model(REGRESSION), PEERS["Linear"].model(REGRESSION)
+    slow.quicker = lambda: quick
+    assert residual_std(lambda: slow, X, y, [], seed=0) > 0.0
+    assert hasattr(quick, "_estimator")
+    assert not hasattr(slow, "_estimator")
+
+
 def test_residual_std_is_not_fooled_by_rows_learned_by_heart():
     rng = np.random.default_rng(2)
     X, y = {"x": rng.normal(size=200)}, rng.normal(size=200)
