@@ -11,6 +11,7 @@ from termwise.inference import aligned, interpolated, ski
 from termwise.inference.aligned import aligned_centres, aligned_solution
 from termwise.inference.columns import FixedColumn, WarpedColumn
 from termwise.inference.exact import ExactObjective
+from termwise.inference.fit import FitOptions, fit_exact
 from termwise.inference.fit_ski import SkiOptions, fine_enough, fit_ski, grid_error
 from termwise.inference.interpolated import Interpolated, covering
 from termwise.inference.model import Model
@@ -54,8 +55,17 @@ def first_order(kind: str) -> tuple[Model, np.ndarray, np.ndarray, np.ndarray]:
     return model, X, y, any_theta(model, rng, model.start(np.full(3, 0.8), 0.1))
 
 
+@pytest.fixture(params=["few rows", "many rows"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The matrix written down, or features of the rows, whatever their number."""
+    if request.param == "many rows":
+        monkeypatch.setattr(ski, "FEW_ROWS", 0)
+    return request.param
+
+
 @pytest.mark.parametrize("kind", SMOOTH)
 @pytest.mark.parametrize("make", [sample, first_order])
+@pytest.mark.usefixtures("way")
 def test_objective_and_gradient_are_those_of_exact_inference(make, kind):
     model, X, y, theta = make(kind)
     exact, slope = ExactObjective(model, X, y, 1).value_and_gradient(theta)
@@ -75,6 +85,7 @@ def test_the_error_falls_with_the_grid():
 
 
 @pytest.mark.parametrize("make", [sample, first_order])
+@pytest.mark.usefixtures("way")
 def test_the_gradient_is_that_of_the_interpolated_objective(make):
     model, X, y, theta = make("se")
     objective = SkiObjective(model, X, y, "se", Grid(0.25))  # so coarse that another would be seen
@@ -102,6 +113,7 @@ def test_products_and_solutions_are_those_of_the_matrix(kind):
     K = interpolated_sample(kind)
     V = np.random.default_rng(3).standard_normal((80, 3))
     np.testing.assert_allclose(K.times(V), dense(K) @ V, atol=1e-11)
+    np.testing.assert_allclose(K.dense(), dense(K), atol=1e-12)
     solved = K.solve(V)
     assert solved.converged
     np.testing.assert_allclose(solved.x, np.linalg.solve(dense(K), V), atol=1e-4)
@@ -132,6 +144,7 @@ def test_with_few_features_probes_tell_the_rest(make, monkeypatch):
     model, X, y, theta = make("matern52")
     exact, slope = ExactObjective(model, X, y, 1).value_and_gradient(theta)
     monkeypatch.setattr(interpolated, "MOST_FEATURES", 30)
+    monkeypatch.setattr(ski, "FEW_ROWS", 0)
     monkeypatch.setattr(ski, "PROBES", 200)
     objective = SkiObjective(model, X, y, "matern52", Grid(1.0 / 32.0))
     value, gradient = objective.value_and_gradient(theta)
@@ -144,6 +157,7 @@ def test_with_few_features_probes_tell_the_rest(make, monkeypatch):
 def test_steps_that_do_not_suffice_are_said(monkeypatch):
     model, X, y, theta = sample("matern52")
     monkeypatch.setattr(interpolated, "MOST_FEATURES", J)
+    monkeypatch.setattr(ski, "FEW_ROWS", 0)
     monkeypatch.setattr(interpolated, "MOST_STEPS", 2)
     objective = SkiObjective(model, X, y, "matern52")
     objective.value_and_gradient(theta)
@@ -151,10 +165,24 @@ def test_steps_that_do_not_suffice_are_said(monkeypatch):
     assert objective.residual > interpolated.TOLERANCE
 
 
+@pytest.mark.usefixtures("way")
 def test_a_grid_that_would_need_too_many_nodes_is_refused_by_name():
     model, X, y, theta = sample()
     with pytest.raises(GridError, match="nodes"):
-        SkiObjective(model, X, y, "se", Grid(0.1, most=20)).value_and_gradient(theta)
+        SkiObjective(model, X, y, "se", Grid(0.1, 20, 20)).value_and_gradient(theta)
+
+
+def test_few_rows_learn_as_exactly_as_exact_inference():
+    """The same starts and climbs: where they end is where exact inference ends."""
+    model, X, y, _ = sample()
+    rows = ArrayChunk(X, y)
+    by_grid = fit_ski(model, rows, SkiOptions(), np.random.default_rng(0))
+    exact = fit_exact(model, rows, FitOptions(), np.random.default_rng(0))
+    assert by_grid.result.objective == pytest.approx(exact.result.objective, abs=0.01)
+    new = model.encoded(exact.theta, X + 0.1), model.encoded(by_grid.theta, X + 0.1)
+    sd = np.sqrt(exact.posterior.variance(new[0]) / exact.result.scale)
+    apart = np.abs(by_grid.posterior.mean(new[1]) - exact.posterior.mean(new[0]))
+    np.testing.assert_array_less(apart, 0.1 * sd)
 
 
 @pytest.mark.parametrize("make", [sample, first_order])

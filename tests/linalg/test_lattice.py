@@ -71,6 +71,27 @@ def test_slopes_are_those_of_finite_differences(points):
         assert by_features[c, i] == pytest.approx(np.sum(given * (up - down)) / 2e-6, rel=1e-5)
 
 
+def test_kernels_between_points_go_through_the_nodes(points):
+    rng = np.random.default_rng(5)
+    points = points + 0.01
+    points[1, 3] = np.nan
+    lattice = Lattice.covering(points, STEP, 100)
+    column, scale = np.exp(-0.3 * np.arange(lattice.size)), rng.random(3)
+    T = column[np.abs(np.subtract.outer(np.arange(lattice.size), np.arange(lattice.size)))]
+    W = [np.where(np.isnan(line)[:, None], 0.0, dense(lattice, line)) for line in points]
+    K = lattice.gram(points, scale, column)
+    np.testing.assert_allclose(K, sum(s * w @ T @ w.T for s, w in zip(scale, W, strict=True)), atol=1e-12)
+    G = rng.standard_normal((40, 40))
+    G += G.T
+    by_u, by_scale = lattice.gram_slopes(points, scale, column, G)
+    np.testing.assert_allclose(by_scale, [np.sum(G * (w @ T @ w.T)) for w in W], atol=1e-10)
+    for c, i in ((0, 3), (1, 7), (2, 39)):
+        step = np.zeros(points.shape)
+        step[c, i] = 1e-6
+        up, down = (lattice.gram(points + sign * step, scale, column) for sign in (1, -1))
+        assert by_u[c, i] == pytest.approx(np.sum(G * (up - down)) / 2e-6, rel=1e-5)
+
+
 def test_a_smooth_function_is_hit_to_the_third_power_of_the_step():
     u = np.random.default_rng(4).uniform(-2.0, 2.0, (1, 200))
     errors = []

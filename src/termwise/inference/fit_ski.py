@@ -1,4 +1,4 @@
-"""Learning from many rows by grid interpolation: from a few rows, exactly, to samples, to all."""
+"""Learning by grid interpolation: of many rows from a few, exactly, to samples, to all; of few at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import GridError, NumericalError
 from termwise.inference.aligned import aligned_solution
-from termwise.inference.climb import WORST, Climb, Effort, ascend, first_points, free_parameters
+from termwise.inference.climb import WORST, Climb, Effort, ascend, climb, first_points, free_parameters
 from termwise.inference.coarse import (
     FINE,
     FIRST_STEP,
@@ -28,13 +28,14 @@ from termwise.inference.fit import Fit
 from termwise.inference.learnable import Learnable
 from termwise.inference.progress import Monitor
 from termwise.inference.result import FitResult
-from termwise.inference.ski import Grid, SkiObjective
+from termwise.inference.ski import FEW_ROWS, Grid, SkiObjective
 from termwise.kernels.fused.run import cores
 from termwise.linalg.threads import one_blas_thread
 from termwise.measures.base import Array
 
 LINE_KERNELS = ("se", "matern32", "matern52")  # smooth enough to be interpolated
 MOST_LINES = 400
+MOST_STEPS = 500  # of a climb with few rows
 MOST_HALVED = 4  # distances of nodes that are tried
 TRIED_ROWS, MOST_ERROR = 500, 0.01  # nats a row by which the likelihood of so many may be wrong
 
@@ -67,24 +68,40 @@ def fit_ski(
     n_rows, data = rows.y.size, Data.in_memory(rows, sampling)
     threads = SparseOptions(n_starts=options.n_starts, threads=options.threads)
     stages = Stages(model, data, threads, choosing, monitor)
-    with one_blas_thread():  # starts are side by side
-        climbs = stages.begin(first_points(model, options.n_starts, starting))
+    starts = first_points(model, options.n_starts, starting)
+    tried = data.sample.rows(slice(TRIED_ROWS))
+    # What bends columns moves rows between nodes, where slopes are rough: it is to begin exactly.
+    few = n_rows <= FEW_ROWS and not np.any(model.late() & free_parameters(model))
+    if few:
+        climbs, samples = [_climbed(stages, rows, start, options.grid) for start in starts], []
+    else:
+        with one_blas_thread():  # starts are side by side
+            climbs = stages.begin(starts)
+        samples = [data.sample.rows(slice(size)) for size in stages.sizes if size < n_rows]
     best = max(climbs, key=lambda one: one.objective)
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
-    tried = data.sample.rows(slice(TRIED_ROWS))
-    samples = [data.sample.rows(slice(size)) for size in stages.sizes if size < n_rows]
     for part in [*samples, rows]:
         grid = fine_enough(model, tried, options.grid, best.theta)
         objective = SkiObjective(model, part.X, part.y, model.lines.kernel, grid)
         objective.value_and_gradient(best.theta)  # an error here is one of the data, not of a step too long
         last = part is rows
-        steps = last_steps(n_rows) if last else FIRST_STEPS
+        steps = MOST_STEPS if few else last_steps(n_rows) if last else FIRST_STEPS
         effort = Effort(FINE if last else MIDDLE, steps, best.widths, part.y.size, FIRST_STEP)
         stages.forecast.next_stage()
         watch = stages.watch(part.y.size, 0)
         best = ascend(objective, best.theta, free_parameters(model), effort, watch)
     return _concluded(stages, objective, best, tuple(climb.objective for climb in climbs))
+
+
+def _climbed(stages: Stages, rows: ArrayChunk, start: Array, grid: Grid) -> Climb:
+    """One start with all rows, as exact inference climbs, by a grid that is fine enough where it begins."""
+    model = stages.model
+    assert model.lines is not None, "no sum of functions of single coordinates"
+    fine = fine_enough(model, stages.data.sample.rows(slice(TRIED_ROWS)), grid, start)
+    objective = SkiObjective(model, rows.X, rows.y, model.lines.kernel, fine)
+    objective.value_and_gradient(start)  # an error here is one of the data, not of a step too long
+    return climb(objective, start, Effort(max_steps=MOST_STEPS), stages.watch(rows.y.size, 0))
 
 
 def grid_error(model: Learnable, rows: ArrayChunk, grid: Grid, theta: Array) -> float:

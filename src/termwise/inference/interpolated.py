@@ -4,7 +4,8 @@ K = s_0 + sum_c scale_c W_c T W_c' + noise I, where W_c interpolates between nod
 kernel between nodes. T has few eigenvalues that count: with T = F F' nearly, W F are features of the rows,
 and P = s_0 + sum_c scale_c W_c F F' W_c' + noise I is inverted through a matrix as small as they are many. If
 what F leaves out is nothing beside the noise, P stands for K. If not, P is the preconditioner of conjugate
-gradients with K, whose steps also tell by how much log det K and its slope differ from those of P.
+gradients with K, whose steps also tell by how much log det K and its slope differ from those of P. Of few
+rows K is written down and factorised.
 """
 
 from __future__ import annotations
@@ -43,10 +44,16 @@ class NodeKernel:
     left: Array
 
 
+def node_column(kind: str, step: float, size: int) -> Array:
+    """The kernel between the first node and all of them."""
+    column: Array = PROFILES[kind]((step * np.arange(size)) ** 2)
+    return column
+
+
 @lru_cache(maxsize=2)
 def node_kernel(kind: str, step: float, size: int) -> NodeKernel:
     """The kernel between so many nodes."""
-    toeplitz = Toeplitz(PROFILES[kind]((step * np.arange(size)) ** 2))
+    toeplitz = Toeplitz(node_column(kind, step, size))
     eigenvalues, vectors = np.linalg.eigh(toeplitz.dense())
     values, vectors = np.maximum(eigenvalues[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
     tails = np.cumsum((values * np.max(vectors**2, axis=0))[::-1])[::-1]
@@ -74,6 +81,20 @@ class Interpolated:
     @cached_property
     def _nodes(self) -> NodeKernel:
         return node_kernel(self.kind, self.lattice.step, self.lattice.size)
+
+    def dense(self) -> Array:
+        """K itself, for few rows."""
+        K = self.lattice.gram(self.u, self.scale, self._column) + self.constant
+        K[np.diag_indices_from(K)] += self.noise
+        return K
+
+    def dense_slopes(self, G: Array) -> tuple[Array, Array]:
+        """Gradients of sum_ij G_ij K_ij for the coordinates and the variances of the lines."""
+        return self.lattice.gram_slopes(self.u, self.scale, self._column, G)
+
+    @cached_property
+    def _column(self) -> Array:
+        return node_column(self.kind, self.lattice.step, self.lattice.size)
 
     @cached_property
     def _negligible(self) -> float:

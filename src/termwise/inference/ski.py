@@ -7,11 +7,12 @@ through the interpolation weights alone: the lattice has no parameters, and as m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from termwise.errors import NumericalError
 from termwise.inference.interpolated import MOST_FEATURES, Interpolated, covering
@@ -23,15 +24,20 @@ from termwise.measures.base import Array
 
 PROBES = 16  # draws by which log determinants are told where features do not hold all
 STEP = 1.0 / 16.0  # of the lattice, in lengthscales
+FEW_ROWS = 1500  # whose kernel matrix is written down: it takes less time than features do
+MOST_OF_FEW = 100_000  # nodes of a line then
 MOST_NODES = 4096  # the kernel between them is decomposed whenever their number grows
+
+TOO_COARSE = "the interpolated kernel is not positive definite; use a finer grid, or inference='sparse'"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """How fine the lattice is, and how many nodes of it a line may need."""
+    """How fine the lattice is, and how many nodes of it a line may need; of few rows, more."""
 
     step: float = STEP
     most: int = MOST_NODES
+    most_of_few: int = MOST_OF_FEW
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +104,20 @@ class SkiObjective:
         layout = self.model.layout(theta, self._cells, late=late)
         variances, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         noise = float(np.exp(theta[-1]))
-        at = _At.of(layout, variances, noise, self.kind, self.grid)
-        evidence = self._solved(at)
-        by = at.gradient(evidence)
-        total = at.cotangents(by, evidence.by_A)
+        few = self.y.size <= FEW_ROWS
+        # Where the matrix is written down, a node more costs next to nothing.
+        most = self.grid.most_of_few if few else self.grid.most
+        at = _At.of(layout, variances, noise, self.kind, replace(self.grid, most=most))
+        if few:
+            value, by, by_A = at.written_down(self.y)
+        else:
+            evidence = self._solved(at)
+            value, by, by_A = evidence.value, at.gradient(evidence), evidence.by_A
+        total = at.cotangents(by, by_A)
         columns = layout.gradient(total, np.zeros(layout.own_kernel.shape))
         prior, gradient = self.model.log_prior(theta)
         slope = np.concatenate([columns, dvariances @ total.variances, [noise * by.noise]])
-        return evidence.value + prior, gradient + slope
+        return value + prior, gradient + slope
 
     def _solved(self, at: _At) -> Evidence:
         """Solve for the target, for A, and for the probes if features do not hold all."""
@@ -134,9 +146,7 @@ class SkiObjective:
         left = np.eye(A.shape[1]) - A.T @ H  # det K = det K_0 det (I - A' K_0^-1 A)
         sign, log_left = np.linalg.slogdet(left)
         if sign <= 0.0:
-            raise NumericalError(
-                "the interpolated kernel is not positive definite; use a finer grid, or inference='sparse'"
-            )
+            raise NumericalError(TOO_COARSE)
         B = np.linalg.inv(left)
         alpha = alpha + H @ (B @ (A.T @ alpha))
         value = -0.5 * (float(self.y @ alpha) + log_determinant + log_left + n * np.log(2.0 * np.pi))
@@ -175,6 +185,19 @@ class _At:
         )
         a = rows.a if np.any(rows.a) else np.zeros((0, rows.u.shape[1]))
         return cls(kernel, np.sqrt(scale) * a.T, a, weight, variances)
+
+    def written_down(self, y: Array) -> tuple[float, _Slopes, Array]:
+        """The log likelihood of few rows and its slopes, for A too, by the matrix itself."""
+        try:
+            factor = cho_factor(self.kernel.dense() - self.A @ self.A.T, lower=True, overwrite_a=True)
+        except LinAlgError:
+            raise NumericalError(TOO_COARSE) from None
+        alpha, inverse = cho_solve(factor, y), cho_solve(factor, np.eye(y.size))
+        log_determinant = 2.0 * float(np.sum(np.log(np.diag(factor[0]))))
+        value = -0.5 * (float(y @ alpha) + log_determinant + y.size * np.log(2.0 * np.pi))
+        G = 0.5 * (np.outer(alpha, alpha) - inverse)
+        by_u, by_scale = self.kernel.dense_slopes(G)
+        return value, _Slopes(by_u, by_scale, float(np.sum(G)), float(np.trace(G))), -2.0 * G @ self.A
 
     def gradient(self, evidence: Evidence) -> _Slopes:
         """All of the slope of the log likelihood for what the kernel is made of."""

@@ -81,6 +81,18 @@ class Lattice:
         _feature_slopes(u, self.step, self.first, factors, given.reshape(-1, lines, rank), out)
         return out
 
+    def gram(self, u: Array, scale: Array, column: Array) -> Array:
+        """sum_c scale_c W_c T W_c' between all points, (n, n), T_ij = column[|i - j|] between nodes."""
+        out = np.zeros((u.shape[1], u.shape[1]))
+        _gram(u, self.step, self.first, scale, column, out)
+        return out
+
+    def gram_slopes(self, u: Array, scale: Array, column: Array, G: Array) -> tuple[Array, Array]:
+        """Gradients of sum_ij G_ij K_ij, G symmetric, for the points and for the scales."""
+        by_u, by_scale = np.zeros(u.shape), np.zeros(scale.size)
+        _gram_slopes(u, self.step, self.first, scale, column, G, by_u, by_scale)
+        return by_u, by_scale
+
 
 @njit(inline="always")
 def _weights(x, step, first, weights):
@@ -174,3 +186,75 @@ def _feature_slopes(u, step, first, factors, given, out):
                     for k in range(factors.shape[2]):
                         total += slopes[q] * factors[c, place + q, k] * given[i, c, k]
                 out[c, i] = total
+
+
+@njit(inline="always")
+def _seen_from(place, weights, column, out):
+    """out[m] = sum_q weights_q T[place + q, m]: the kernel between a point and every node."""
+    for m in range(out.size):
+        total = 0.0
+        for q in range(4):
+            total += weights[q] * column[abs(place + q - m)]
+        out[m] = total
+
+
+@njit(inline="always")
+def _there(seen, place, weights):
+    """The same between that point and another."""
+    return (
+        weights[0] * seen[place]
+        + weights[1] * seen[place + 1]
+        + weights[2] * seen[place + 2]
+        + weights[3] * seen[place + 3]
+    )
+
+
+@njit(**OPTIONS)
+def _laid_out(u, step, first):
+    """Where the nodes of each point begin, their weights and the slopes of these."""
+    places = np.empty(u.shape, dtype=np.int64)
+    weights, slopes = np.empty((*u.shape, 4)), np.empty((*u.shape, 4))
+    for c in range(u.shape[0]):
+        for i in range(u.shape[1]):
+            places[c, i] = _weights(u[c, i], step, first, weights[c, i])
+            _weight_slopes(u[c, i], step, first, slopes[c, i])
+    return places, weights, slopes
+
+
+@njit(**OPTIONS)
+def _gram(u, step, first, scale, column, out):
+    places, weights, _ = _laid_out(u, step, first)
+    seen = np.empty(column.size)
+    for c in range(u.shape[0]):
+        for i in range(u.shape[1]):
+            if places[c, i] < 0:
+                continue
+            _seen_from(places[c, i], weights[c, i], column, seen)
+            for j in range(i + 1):
+                if places[c, j] >= 0:
+                    out[i, j] += scale[c] * _there(seen, places[c, j], weights[c, j])
+    for i in range(u.shape[1]):
+        for j in range(i):
+            out[j, i] = out[i, j]
+
+
+@njit(**OPTIONS)
+def _gram_slopes(u, step, first, scale, column, G, by_u, by_scale):
+    places, weights, slopes = _laid_out(u, step, first)
+    seen, moved = np.empty(column.size), np.empty(column.size)
+    for c in range(u.shape[0]):
+        for i in range(u.shape[1]):
+            if places[c, i] < 0:
+                continue
+            _seen_from(places[c, i], weights[c, i], column, seen)
+            _seen_from(places[c, i], slopes[c, i], column, moved)
+            total, own = 0.0, 0.0
+            for j in range(i + 1):
+                place = places[c, j]
+                if place >= 0:
+                    g = G[i, j] if i == j else 2.0 * G[i, j]
+                    total += g * _there(seen, place, weights[c, j])
+                    own += g * _there(moved, place, weights[c, j])
+                    by_u[c, j] += g * scale[c] * _there(seen, place, slopes[c, j])
+            by_scale[c] += total
+            by_u[c, i] += scale[c] * own
