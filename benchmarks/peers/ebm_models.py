@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,20 @@ from benchmarks.harness.numbers import Cells
 from benchmarks.peers.estimators import Fitted, numbers, probabilities
 
 
-def ebm(task: str, seed: int, bags: int | None = None) -> Fitted:
-    """Boosted functions of one feature and of pairs; the mean of 14 machines, unless others are asked for.
+def ebm(task: str, seed: int) -> Fitted:
+    """Boosted functions of one feature and of pairs, the mean of 14 machines.
 
     Rows are left out of one machine alone: 14 take up to half an hour, and err by little less.
     """
+    return _fitted(task, lambda: _fitted(task, None, random_state=seed, outer_bags=1), random_state=seed)
+
+
+def _fitted(task: str, quicker: Callable[[], Fitted] | None, **options: Any) -> Fitted:
     labels = task == "classification"
     kind = ExplainableBoostingClassifier if labels else ExplainableBoostingRegressor
 
     def fit(cells: Cells, rows: np.ndarray, y: np.ndarray) -> Any:
-        options = {} if bags is None else {"outer_bags": bags}
-        model = kind(
-            feature_names=list(cells.columns), feature_types=cells.kinds, random_state=seed, **options
-        )
+        model = kind(feature_names=list(cells.columns), feature_types=cells.kinds, **options)
         return model.fit(rows, y)
 
-    quicker = None if bags == 1 else lambda: ebm(task, seed, 1)
     return Fitted(Cells.of, fit, probabilities if labels else numbers, quicker)

@@ -68,7 +68,7 @@ def mlp(task: str, seed: int) -> Fitted:
 
 
 def gp(task: str, seed: int) -> Fitted:
-    """A Gaussian process: of numbers with a lengthscale for each column and noise, of labels with one for all.
+    """A Gaussian process: of numbers with a lengthscale for each column, and noise; of labels with one.
 
     Of labels a lengthscale for each column takes minutes for 500 rows, and there may be hundreds of columns.
     """
