@@ -134,14 +134,11 @@ def _ends(model: str, sizes: Mapping[str, int], splits: int, notes: list[str]) -
     large = {name for name, rows in sizes.items() if most is not None and TRAINED * rows > most}
     if large:
         notes.append(f"{model}: not run on {len(large)} sets of more than {most} rows")
-    slow = own is not None and own < splits
-    if slow:
-        notes.append(
-            f"{model}: slow, run on the first {own} of {splits} splits, and on the first of sets of more "
-            f"than {MANY_ROWS} rows"
-        )
+    if own is not None and splits > 1:
+        many = f", and on the first of sets of more than {MANY_ROWS} rows" if own != 1 else ""
+        notes.append(f"{model}: slow, run on the first {min(own, splits)} of {splits} splits{many}")
     for name, rows in sizes.items():
-        few = 1 if slow and rows > MANY_ROWS else own
+        few = 1 if own is not None and rows > MANY_ROWS else own
         yield name, 0 if name in large else min(splits, few or splits)
 
 

@@ -3,13 +3,16 @@
 Three things can be where a set and a model meet. A mean, if the model gave the score on at least one split.
 A failure, if every split ended in an error or in a number that is not finite. A gap, if there is no cell, or
 the model does not give this score. Failures count against a model and gaps do not: see `ranks`.
+
+Slow models run fewer splits than others. Two models are compared on the splits that both have run, so that
+rows are the same and no model takes away what is known of the others.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, median, stdev
 
 import numpy as np
@@ -40,6 +43,7 @@ class Mean:
     count: int  # splits with a score
     failed: int = 0  # splits without, though they were run
     error: str = ""  # the first of the failed splits
+    by_split: Mapping[int, float] = field(default_factory=dict, compare=False)
 
 
 Table = Mapping[str, Mapping[str, Mean]]  # by set, then by model
@@ -124,17 +128,6 @@ def means(cells: Iterable[Cell], score: str) -> dict[str, dict[str, Mean]]:
     return {name: {m: row[m] for m in kept if m in row and not _gap(row[m])} for name, row in table.items()}
 
 
-def shared_splits(cells: Iterable[Cell]) -> list[Cell]:
-    """The cells of those splits that every model of the set has run: all are scored on the same rows."""
-    cells = list(cells)
-    models: dict[str, set[str]] = {}
-    done: dict[tuple[str, int], set[str]] = {}
-    for cell in cells:
-        models.setdefault(cell.dataset, set()).add(cell.model)
-        done.setdefault((cell.dataset, cell.split), set()).add(cell.model)
-    return [cell for cell in cells if done[cell.dataset, cell.split] == models[cell.dataset]]
-
-
 def models_of(table: Table) -> tuple[str, ...]:
     """All models of a table, in the order in which they come."""
     return tuple(dict.fromkeys(model for row in table.values() for model in row))
@@ -151,7 +144,7 @@ def middle(table: Table) -> dict[str, Over]:
 
 
 def ranks(table: Table, score: str) -> Ranks:
-    """Average ranks over sets; ties share their mean rank.
+    """Average ranks over sets: one and how many are better, and half of those that are as good.
 
     Models with a mean or a failure on every set are ranked among each other, over all sets; a failure comes
     last, as a model that cannot be fitted is no use there. A model with gaps (an exact process, say, that
@@ -224,7 +217,7 @@ def paired(table: Table, score: str, reference: str) -> dict[str, Paired]:
     for model in models_of(table):
         rows = [row for row in table.values() if reference in row and model in row]
         if model != reference and rows:
-            found[model] = _paired([(_bad(score, row[reference]), _bad(score, row[model])) for row in rows])
+            found[model] = _paired([_lead(score, row[reference], row[model]) for row in rows])
     return found
 
 
@@ -244,9 +237,12 @@ def costs(cells: Iterable[Cell], score: str) -> dict[str, Cost]:
 def _mean(cells: Sequence[Cell], score: str) -> Mean:
     better(score)
     given = [(cell.error, getattr(cell, score)) for cell in cells]
-    values = [
-        float(value) for error, value in given if not error and value is not None and math.isfinite(value)
-    ]
+    by_split = {
+        cell.split: float(value)
+        for cell, (error, value) in zip(cells, given, strict=True)
+        if not error and value is not None and math.isfinite(value)
+    }
+    values = list(by_split.values())
     errors = [error or f"{score} is {value}" for error, value in given if error or not _finite_or_none(value)]
     return Mean(
         fmean(values) if values else None,
@@ -254,6 +250,7 @@ def _mean(cells: Sequence[Cell], score: str) -> Mean:
         len(values),
         len(errors),
         errors[0] if errors else "",
+        by_split,
     )
 
 
@@ -289,19 +286,30 @@ def _values(table: Table) -> dict[str, list[float]]:
     return found
 
 
-def _bad(score: str, one: Mean) -> float:
-    return math.inf if one.mean is None else badness(score, one.mean)
+def _lead(score: str, one: Mean, other: Mean) -> float:
+    """By how much one model is better than another, on the splits of both if they share some."""
+    if one.mean is None or other.mean is None:
+        return 0.0 if one.mean == other.mean else math.copysign(math.inf, other.mean is None or -1.0)
+    shared = sorted(one.by_split.keys() & other.by_split.keys())
+    if shared:
+        mine, theirs = (fmean(m.by_split[split] for split in shared) for m in (one, other))
+    else:
+        mine, theirs = one.mean, other.mean
+    return round(badness(score, theirs) - badness(score, mine), TIE_DIGITS)
 
 
 def _rank_rows(table: Table, score: str, models: Sequence[str]) -> np.ndarray:
     """The ranks of some models, none of them with a gap, on each set."""
-    rows = [[_bad(score, row[model]) for model in models] for row in table.values()]
-    return stats.rankdata(np.array(rows).reshape(len(table), len(models)), axis=1)
+    ranked = np.ones((len(table), len(models)))
+    for place, row in enumerate(table.values()):
+        pairs = [[_lead(score, row[one], row[other]) for other in models] for one in models]
+        leads = np.array(pairs).reshape(len(models), len(models))
+        ranked[place] += np.sum(leads < 0.0, axis=1) + 0.5 * (np.sum(leads == 0.0, axis=1) - 1.0)
+    return ranked
 
 
-def _paired(pairs: Sequence[tuple[float, float]]) -> Paired:
-    # two failures are a tie, and inf - inf is not a number
-    apart = np.round([0.0 if one == other else other - one for one, other in pairs], TIE_DIGITS)
+def _paired(leads: Sequence[float]) -> Paired:
+    apart = np.array(leads)
     wins, losses = int(np.sum(apart > 0.0)), int(np.sum(apart < 0.0))
     if not wins + losses:
         return Paired(0, apart.size, 0, 1.0, 1.0)

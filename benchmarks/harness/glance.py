@@ -15,7 +15,6 @@ from benchmarks.harness.compare import (
     models_of,
     paired,
     ranks,
-    shared_splits,
 )
 from benchmarks.harness.grid import GAP, shown
 
@@ -36,8 +35,7 @@ class Line:
 
 
 def glance(cells: Sequence[Cell], scores: Sequence[str], reference: str) -> list[Line]:
-    """Every model on the splits that all models of a set have run, the best average rank first."""
-    cells = shared_splits(cells)
+    """Every model on the splits that it has run, the best average rank first."""
     tables = [means(cells, score) for score in scores]
     seconds = means(cells, "fit_seconds")
     found = [

@@ -65,12 +65,10 @@ def grid(
     *,
     models: Sequence[str] | None = None,
     paper: Mapping[str, Mapping[str, Printed]] | None = None,
-    ranked: Table | None = None,
 ) -> Grid:
     """The table of some models, in their order, beside the methods of a paper; all models if not named.
 
-    A paper's numbers are from its own splits and its own machine, so they are not ranked with ours. `ranked`
-    are the means by which models are ranked, if they are others.
+    A paper's numbers are from its own splits and its own machine, so they are not ranked with ours.
     """
     names = models_of(table) if models is None else tuple(models)
     table = {name: {model: row[model] for model in names if model in row} for name, row in table.items()}
@@ -89,7 +87,7 @@ def grid(
         for label, over in (("average", average), ("median", middle))
     }
     foot["average rank"] = (
-        *_rank_foot(table if ranked is None else ranked, score, names, notes),
+        *_rank_foot(table, score, names, notes),
         *(Entry("") for _ in methods),
     )
     way = better(score)

@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 from benchmarks.figures import Figure
 from benchmarks.harness.cells import Cell
-from benchmarks.harness.compare import average, means, middle, ranks, shared_splits
+from benchmarks.harness.compare import average, means, middle, ranks
 from benchmarks.harness.models import names
 from benchmarks.harness.tables import FAMILY, Table
 from benchmarks.published import published
@@ -140,8 +140,8 @@ def _of_sets(cells: Sequence[Cell], score: str, most: float = float("inf")) -> l
 
 
 def _place(cells: Sequence[Cell], score: str, called: str, most: int) -> Iterator[Figure]:
-    """Ours among all that ran every set, on the splits that all ran."""
-    found = ranks(means(shared_splits(cells), score), score).average
+    """Ours among all that ran every set."""
+    found = ranks(means(cells, score), score).average
     if OURS in found:
         place = 1 + sum(rank < found[OURS] for rank in found.values())
         yield Figure(f"{BESIDE}place by average rank, {called}", place, at_most=most)

@@ -19,7 +19,6 @@ from benchmarks.harness.compare import (
     means,
     models_of,
     paired,
-    shared_splits,
 )
 from benchmarks.harness.glance import as_lines, glance
 from benchmarks.harness.grid import grid
@@ -55,7 +54,6 @@ def show(measured: Measured, place: Path) -> None:
         return
     table = measured.table
     cells = sorted(measured.cells, key=lambda cell: table.sets.index(cell.dataset))
-    fair = shared_splits(cells)
     parts = [f"# {table.name}: {table.about}", _origin(measured), *(f"- {note}" for note in measured.notes)]
     parts += [_glance(cells, table)]
     texts = []
@@ -64,15 +62,14 @@ def show(measured: Measured, place: Path) -> None:
         found = means(asked, score)
         if found:
             models = [model for model in measured.models if any(model in row for row in found.values())]
-            ranked = means(shared_splits(asked), score)
-            laid = grid(found, score, models=models, paper=_paper(table, score), ranked=ranked)
+            laid = grid(found, score, models=models, paper=_paper(table, score))
             texts.append(as_text(laid))
             parts.append(f"## {score}\n\n{as_markdown(laid)}")
     parts += [_orders(cells, table)]
     figures = list(limits(table, cells, row_number=measured.row_number))
     place.mkdir(parents=True, exist_ok=True)
     for score in table.scores[:2]:
-        parts += [_against(fair, score, table.reference), *_draw(fair, score, place)]
+        parts += [_against(cells, score, table.reference), *_draw(cells, score, place)]
     (place / "table.md").write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
     (place / "about.json").write_text(
         json.dumps(_about(measured, figures), indent=2) + "\n", encoding="utf-8"
@@ -98,7 +95,7 @@ def _origin(measured: Measured) -> str:
     return (
         f"`{measured.command}`\n\n{date.today()}, {known['processor']}, {known['cores']} cores, Python "
         f"{known['python']}; threads of a cell: {', '.join(map(str, threads))}. "
-        f"{'; '.join(sorted(versions))}.\n\nRanks are by the splits that all models of a set have run."
+        f"{'; '.join(sorted(versions))}.\n\nRanks compare two models on the splits that both have run."
     )
 
 
@@ -119,8 +116,8 @@ def _glance(cells: Sequence[Cell], table: Table) -> str:
     if reference not in {cell.model for cell in cells}:
         return ""
     head = (
-        "## At a glance\n\nAll on the splits that every model of a set has run; won–lost are the sets on "
-        f"which {reference} is better and worse than that model\n"
+        "## At a glance\n\nAverages are over the splits that each has run; ranks and won–lost, the sets on "
+        f"which {reference} is better and worse than that model, are by those that both have run\n"
     )
     return "\n".join([head, *as_lines(glance(cells, scores, reference), scores, reference)])
 

@@ -56,11 +56,21 @@ def test_sets_of_the_other_task_and_models_without_the_score_are_left_out():
     }
 
 
-def test_only_splits_that_all_models_ran_are_shared():
-    cells = cells_of([1.0, 2.0, 3.0]) + cells_of([1.0, 2.0], model="n") + cells_of([1.0], dataset="t")
-    assert [cell.key for cell in c.shared_splits(cells)] == [
-        ("s", 0, "m"), ("s", 1, "m"), ("s", 0, "n"), ("s", 1, "n"), ("t", 0, "m"),
-    ]  # fmt: skip
+def test_two_models_are_compared_on_the_splits_that_both_have_run():
+    """The second split is hard: who has not run it is no better for that."""
+    cells = (
+        cells_of([1.0, 9.0], model="all")
+        + cells_of([2.0], model="one")
+        + cells_of([3.0, 8.0], model="other")
+        + [Cell("s", 1, "late", rmse=8.5)]
+    )
+    found = c.means(cells, "rmse")
+    leads = {name: one.wins for name, one in c.paired(found, "rmse", "all").items()}
+    assert leads == {"one": 1, "other": 1, "late": 0}
+    # late and one share no split: their means are compared
+    ranks = c.ranks(found, "rmse").average
+    assert ranks == {"all": 2.0, "one": 2.0, "other": 3.0, "late": 3.0}
+    assert sum(ranks.values()) == 10.0
 
 
 def test_average_and_median_are_over_the_sets_of_each_model():
