@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from termwise.errors import NumericalError
 from termwise.kernels.additive import AdditiveKernel
 from termwise.kernels.terms import Subset, TermKernel
 from termwise.measures.base import Array
+from termwise.posterior.missing import possible_rows
 
 ROUNDING = 1e-8  # a variance may fall below zero by this part of the prior variance, and no more
 BLOCK = 4096  # rows evaluated together, so that memory does not grow with the table
@@ -66,17 +67,32 @@ class Posterior:
         return _in_blocks(X, lambda rows: self.prior(rows, self.centres) @ self.alpha)
 
     def variance(self, X: Array) -> Array:
-        """Var f(x), with that of terms whose cells are missing; without the noise."""
-        return _in_blocks(
-            X, lambda rows: _reduced(self._diagonal(rows), self.prior(rows, self.centres) @ self.root)
-        )
+        """Var f(x), over what missing cells might have been too; without the noise."""
+        return _in_blocks(X, lambda rows: self._averaged(rows, self._moments))
+
+    def _moments(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of f."""
+        beside = self.prior(X, self.centres)
+        return beside @ self.alpha, _reduced(self._diagonal(X), beside @ self.root)
+
+    def _averaged(self, X: Array, moments: Callable[[Array], tuple[Array, Array]]) -> Array:
+        """The variance of each row; where cells are missing, that of all that they might have been.
+
+        Without measures nothing is known of what that is, and terms of such cells have their prior variance.
+        """
+        mean, variance = moments(X)
+        gone = np.any(np.isnan(X), axis=1)
+        if np.any(gone) and self.kernel.orthogonal:
+            found = [moments(rows) for rows in possible_rows(self.additive, X[gone])]
+            variance[gone] = np.mean([v + (m - mean[gone]) ** 2 for m, v in found], axis=0)
+        return variance
 
     def covariance(self, X: Array) -> Array:
-        """Cov f(x_i), f(x_j) for all pairs of rows; the variance lost in missing cells on the diagonal."""
+        """Cov f(x_i), f(x_j) for all pairs of rows; what is lost in missing cells is on the diagonal."""
         half = self.prior(X, self.centres) @ self.root
-        prior = self.prior(X, X)
-        np.fill_diagonal(prior, self._diagonal(X))
-        return prior - half @ half.T
+        covariance = self.prior(X, X) - half @ half.T
+        np.fill_diagonal(covariance, self.variance(X))
+        return covariance
 
     def sample(self, X: Array, count: int, rng: np.random.Generator) -> Array:
         """Draws of f at the rows, (count, n)."""
@@ -87,13 +103,16 @@ class Posterior:
         return _in_blocks(X, lambda rows: self.kernel.term_matrix(term, rows, self.centres) @ self.alpha)
 
     def term_variance(self, term: Subset, X: Array) -> Array:
-        """Var f_u(x); the prior variance where a cell of the term is missing."""
+        """Var f_u(x); where a cell of the term is missing, over what that might have been too."""
 
-        def block(rows: Array) -> Array:
-            half = self.kernel.term_matrix(term, rows, self.centres) @ self.root
-            return _reduced(self.kernel.term_diagonal(term, rows), half)
+        def moments(rows: Array) -> tuple[Array, Array]:
+            beside = self.kernel.term_matrix(term, rows, self.centres)
+            return beside @ self.alpha, _reduced(self.kernel.term_diagonal(term, rows), beside @ self.root)
 
-        return _in_blocks(X, block)
+        others = [d for d in range(X.shape[1]) if d not in term]
+        own = X.copy()
+        own[:, others] = 0.0  # these cells do not matter, missing or not
+        return _in_blocks(own, lambda rows: self._averaged(rows, moments))
 
     def centred_term(self, term: Subset, X: Array, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of f_u(x) less the mean of f_u over some rows."""
@@ -109,9 +128,9 @@ class Posterior:
     def term_covariance(self, term: Subset, X: Array) -> Array:
         """Cov f_u(x_i), f_u(x_j) for all pairs of rows."""
         half = self.kernel.term_matrix(term, X, self.centres) @ self.root
-        prior = self.kernel.term_matrix(term, X, X)
-        np.fill_diagonal(prior, self.kernel.term_diagonal(term, X))
-        return prior - half @ half.T
+        covariance = self.kernel.term_matrix(term, X, X) - half @ half.T
+        np.fill_diagonal(covariance, self.term_variance(term, X))
+        return covariance
 
     def term_sample(self, term: Subset, X: Array, count: int, rng: np.random.Generator) -> Array:
         """Draws of f_u at the rows, (count, n)."""

@@ -20,6 +20,7 @@ from termwise.kernels.column import Stationary
 from termwise.kernels.component import Component
 from termwise.measures.base import Array, Continuous
 from termwise.measures.empirical import Empirical
+from termwise.posterior.missing import possible_values
 from termwise.posterior.posterior import Posterior
 from termwise.report.chebyshev import in_pieces
 from termwise.table import level_text
@@ -97,7 +98,8 @@ def _column(
 ) -> dict[str, Any]:
     codec, centres = encoder.columns[d], posterior.centres[:, d]
     rows = posterior.rows[:, d]
-    common = {"name": encoder.names[d], "missing_variance": component.mean_variance}
+    values = None if component.measure is None else numbers.add(possible_values(component.measure, d))
+    common = {"name": encoder.names[d], "missing_variance": component.mean_variance, "values": values}
     if isinstance(codec, LevelEncoder):
         codes = np.where(np.isnan(centres), len(codec.levels), centres)
         counts = np.bincount(rows[~np.isnan(rows)].astype(int), minlength=len(codec.levels))

@@ -2,7 +2,8 @@
 //
 // mean(x) = k(x, Z) alpha and var(x) = k(x, x) - |root' k(Z, x)|^2, k being the sum over terms of
 // variance_|u| prod_{d in u} z_d with z = weight k_d - a(x) a(x') for numbers and a table for levels.
-// A cell that is missing, or a level that was not seen, has z = 0 with every other cell.
+// A cell that is missing, or a level that was not seen, has z = 0 with every other cell; the variance is then
+// that over the values which the cell might have had, if the model knows any.
 "use strict";
 
 const Termwise = (() => {
@@ -85,25 +86,25 @@ const Termwise = (() => {
     const encode = flowOf(column.flow);
     const amplitude = amplitudeOf(column, numbers, profile);
     const [u, a] = [numbers(column.coordinates), numbers(column.amplitudes)];
-    return (cell, out) => {
-      if (typeof cell !== "number" || Number.isNaN(cell)) return out.fill(0), column.missing_variance;
-      const z = encode(cell);
+    const at = (z, out) => {
       const [here, own] = [z / column.lengthscale, amplitude(z)];
       for (let j = 0; j < out.length; j++) {
         out[j] = Number.isNaN(u[j]) ? 0 : column.weight * profile(Math.abs(here - u[j])) - own * a[j];
       }
       return column.weight - own * own;
     };
+    return { known: (cell) => typeof cell === "number" && !Number.isNaN(cell), encode, at };
   }
 
   function levelColumn(column, numbers) {
     const [table, codes] = [numbers(column.table), numbers(column.codes)];
     const size = column.levels.length + 1;
-    return (cell, out) => {
-      if (!Number.isInteger(cell) || cell < 0 || cell >= size - 1) return out.fill(0), column.missing_variance;
+    const at = (cell, out) => {
       for (let j = 0; j < out.length; j++) out[j] = table[cell * size + codes[j]];
       return table[cell * size + cell];
     };
+    const known = (cell) => Number.isInteger(cell) && cell >= 0 && cell < size - 1;
+    return { known, encode: (cell) => cell, at };
   }
 
   // ---- the model
@@ -114,9 +115,11 @@ const Termwise = (() => {
       Object.assign(this, { model, terms: model.terms, columns: model.columns });
       this.alpha = numbers(model.alpha);
       this.root = numbers(model.root);
-      this.evaluate = model.columns.map((column) =>
+      this.cells = model.columns.map((column) =>
         column.type === "number" ? numberColumn(column, numbers) : levelColumn(column, numbers),
       );
+      this.values = model.columns.map((column) => column.values && numbers(column.values));
+      this.gone = []; // columns whose cells are missing in the row that was read
       this.z = model.columns.map(() => new Float64Array(model.centres));
       this.own = new Float64Array(model.columns.length);
       this.k = new Float64Array(model.centres);
@@ -126,14 +129,46 @@ const Termwise = (() => {
 
     // Read a row: a number or null for each column of numbers, the position of a level or null for the others.
     read(row) {
-      this.evaluate.forEach((evaluate, d) => (this.own[d] = evaluate(row[d], this.z[d])));
+      this.gone = [];
+      this.cells.forEach(({ known, encode, at }, d) => {
+        if (known(row[d])) this.own[d] = at(encode(row[d]), this.z[d]);
+        else this._forget(d), this.gone.push(d);
+      });
+    }
+
+    _forget(d) {
+      this.z[d].fill(0);
+      this.own[d] = this.columns[d].missing_variance;
     }
 
     latent() {
-      const prior = this.model.only === null ? this._allTerms() : this._someTerms();
+      return this._averaged(this.gone, () => this._moments(this._prior()));
+    }
+
+    _prior() {
+      return this.model.only === null ? this._allTerms() : this._someTerms();
+    }
+
+    _moments(prior) {
       let mean = 0;
       for (let j = 0; j < this.k.length; j++) mean += this.k[j] * this.alpha[j];
       return { mean, variance: this._reduced(prior) };
+    }
+
+    // The mean over values that missing cells might have had of the variance and of the squared distance from
+    // the mean: the law of total variance.
+    _averaged(gone, moments) {
+      const here = moments();
+      if (!gone.length || this.values.includes(null)) return here;
+      const count = this.values[0].length;
+      let total = 0;
+      for (let q = 0; q < count; q++) {
+        for (const d of gone) this.own[d] = this.cells[d].at(this.values[d][q], this.z[d]);
+        const { mean, variance } = moments();
+        total += variance + (mean - here.mean) ** 2;
+      }
+      for (const d of gone) this._forget(d);
+      return { mean: here.mean, variance: total / count };
     }
 
     _allTerms() {
@@ -209,8 +244,10 @@ const Termwise = (() => {
     }
 
     deviation(position) {
-      const prior = this._term(this.terms[position].columns);
-      return this.model.scale.scale * Math.sqrt(this._reduced(prior));
+      const { columns } = this.terms[position];
+      const gone = this.gone.filter((d) => columns.includes(d));
+      const { variance } = this._averaged(gone, () => this._moments(this._term(columns)));
+      return this.model.scale.scale * Math.sqrt(variance);
     }
 
     constant() {
