@@ -287,13 +287,18 @@ def _values(table: Table) -> dict[str, list[float]]:
 
 
 def _lead(score: str, one: Mean, other: Mean) -> float:
-    """By how much one model is better than another, on the splits of both if they share some."""
+    """By how much one model is better than another, on the splits of both.
+
+    Where they share none, one of them has failed on those of the other, and loses.
+    """
     if one.mean is None or other.mean is None:
-        return 0.0 if one.mean == other.mean else math.copysign(math.inf, other.mean is None or -1.0)
+        return 0.0 if one.mean is other.mean else -math.inf if one.mean is None else math.inf
     shared = sorted(one.by_split.keys() & other.by_split.keys())
     if shared:
         mine, theirs = (fmean(m.by_split[split] for split in shared) for m in (one, other))
-    else:
+    elif one.by_split and other.by_split:
+        return math.inf * np.sign(other.failed - one.failed) if one.failed != other.failed else 0.0
+    else:  # numbers of a paper
         mine, theirs = one.mean, other.mean
     return round(badness(score, theirs) - badness(score, mine), TIE_DIGITS)
 

@@ -62,12 +62,12 @@ def test_two_models_are_compared_on_the_splits_that_both_have_run():
         cells_of([1.0, 9.0], model="all")
         + cells_of([2.0], model="one")
         + cells_of([3.0, 8.0], model="other")
-        + [Cell("s", 1, "late", rmse=8.5)]
+        + [Cell("s", 1, "late", rmse=8.5), Cell("s", 0, "late", error="broke")]
     )
     found = c.means(cells, "rmse")
     leads = {name: one.wins for name, one in c.paired(found, "rmse", "all").items()}
     assert leads == {"one": 1, "other": 1, "late": 0}
-    # late and one share no split: their means are compared
+    # late has failed where one has run
     ranks = c.ranks(found, "rmse").average
     assert ranks == {"all": 2.0, "one": 2.0, "other": 3.0, "late": 3.0}
     assert sum(ranks.values()) == 10.0

@@ -34,7 +34,7 @@ class Effect:
     what the numbers are: the "effect on" the "target".
 
     Of one feature, `missing_mean` and `missing_std` (or `missing_band`) say what the term is where the cell
-    is missing: zero, with the variance that it has before any row is seen. `n_missing` of the training rows
+    is missing: zero, with the variance that it has over the column. `n_missing` of the training rows
     lack a cell of the term.
     """
 

@@ -37,11 +37,15 @@ class Scatter:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Errors of rows that were left out, and the variance that the function was said to have there."""
+    """Errors of rows that were left out, and the variance that the function was said to have there.
+
+    `spread` is the part of it that comes of missing cells, of which a factor of all variances knows nothing.
+    """
 
     errors: Array
     known: Array
     evaluations: int
+    spread: Array | float = 0.0
 
     def scatter(self, variance: float) -> Scatter:
         """The factor and the noise under which the errors are most likely; `variance` is that of now."""
@@ -49,10 +53,13 @@ class LeftOut:
         return max(tried, key=self._log_posterior)
 
     def _noise(self, factor: float, variance: float) -> Noise:
-        return Noise.fit(self.errors, factor * self.known, factor * variance, least_rows=LEAST_ROWS)
+        return Noise.fit(self.errors, self._variance(factor), factor * variance, least_rows=LEAST_ROWS)
+
+    def _variance(self, factor: float) -> Array:
+        return factor * self.known + self.spread
 
     def _log_posterior(self, scatter: Scatter) -> float:
-        likelihood = np.sum(scatter.noise.log_density(self.errors, scatter.factor * self.known))
+        likelihood = np.sum(scatter.noise.log_density(self.errors, self._variance(scatter.factor)))
         # A mixture must be worth as much beside a normal of another factor as beside one of its own.
         factor = 0.5 * (np.log(scatter.factor) / WIDTH) ** 2
         return float(likelihood) - factor - scatter.noise.least_gain
@@ -60,8 +67,11 @@ class LeftOut:
 
 def together(parts: Sequence[LeftOut]) -> LeftOut:
     """The errors of all folds."""
-    errors, known = (np.concatenate([getattr(part, name) for part in parts]) for name in ("errors", "known"))
-    return LeftOut(errors, known, sum(part.evaluations for part in parts))
+    errors, known, spread = (
+        np.concatenate([np.broadcast_to(getattr(part, name), part.errors.shape) for part in parts])
+        for name in ("errors", "known", "spread")
+    )
+    return LeftOut(errors, known, sum(part.evaluations for part in parts), spread)
 
 
 def leave_out(objective: ExactObjective, tested: Array, theta: Array, watch: Watch) -> LeftOut:
@@ -73,4 +83,5 @@ def leave_out(objective: ExactObjective, tested: Array, theta: Array, watch: Wat
     posterior = others.posterior(theta)
     rows = model.encoded(theta, X[tested])
     errors: Array = y[tested] - posterior.mean(rows)
-    return LeftOut(errors, posterior.variance(rows), others.evaluations)
+    unknown, spread = posterior.variance_parts(rows)
+    return LeftOut(errors, unknown, others.evaluations, spread)

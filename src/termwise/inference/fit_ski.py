@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -27,7 +28,7 @@ from termwise.inference.exact import ExactObjective
 from termwise.inference.fit import Fit
 from termwise.inference.learnable import Learnable
 from termwise.inference.progress import Monitor
-from termwise.inference.result import FitResult
+from termwise.inference.result import FitResult, Status
 from termwise.inference.ski import FEW_ROWS, Grid, SkiObjective
 from termwise.kernels.fused.run import cores
 from termwise.linalg.threads import one_blas_thread
@@ -72,8 +73,10 @@ def fit_ski(
     tried = data.sample.rows(slice(TRIED_ROWS))
     # What bends columns moves rows between nodes, where slopes are rough: it is to begin exactly.
     few = n_rows <= FEW_ROWS and not np.any(model.late() & free_parameters(model))
+    # Some rows are few, whatever grid all of them may have.
+    asked = options.grid if few else replace(options.grid, most_of_few=options.grid.most)
     if few:
-        climbs, samples = [_climbed(stages, rows, start, options.grid) for start in starts], []
+        climbs, samples = [_climbed(stages, rows, starts, k, asked) for k in range(len(starts))], []
     else:
         with one_blas_thread():  # starts are side by side
             climbs = stages.begin(starts)
@@ -82,11 +85,12 @@ def fit_ski(
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
     for part in [*samples, rows]:
-        grid = fine_enough(model, tried, options.grid, best.theta)
+        grid = fine_enough(model, tried, asked, best.theta)
         objective = SkiObjective(model, part.X, part.y, model.lines.kernel, grid)
         objective.value_and_gradient(best.theta)  # an error here is one of the data, not of a step too long
         last = part is rows
-        steps = MOST_STEPS if few else last_steps(n_rows) if last else FIRST_STEPS
+        steps = last_steps(n_rows) if last else FIRST_STEPS
+        steps = MOST_STEPS if few else steps
         effort = Effort(FINE if last else MIDDLE, steps, best.widths, part.y.size, FIRST_STEP)
         stages.forecast.next_stage()
         watch = stages.watch(part.y.size, 0)
@@ -94,14 +98,22 @@ def fit_ski(
     return _concluded(stages, objective, best, tuple(climb.objective for climb in climbs))
 
 
-def _climbed(stages: Stages, rows: ArrayChunk, start: Array, grid: Grid) -> Climb:
+def _climbed(stages: Stages, rows: ArrayChunk, starts: Sequence[Array], which: int, grid: Grid) -> Climb:
     """One start with all rows, as exact inference climbs, by a grid that is fine enough where it begins."""
-    model = stages.model
+    model, start = stages.model, starts[which]
     assert model.lines is not None, "no sum of functions of single coordinates"
-    fine = fine_enough(model, stages.data.sample.rows(slice(TRIED_ROWS)), grid, start)
-    objective = SkiObjective(model, rows.X, rows.y, model.lines.kernel, fine)
-    objective.value_and_gradient(start)  # an error here is one of the data, not of a step too long
-    return climb(objective, start, Effort(max_steps=MOST_STEPS), stages.watch(rows.y.size, 0))
+    if which == 0:
+        stages.forecast.next_stage()
+    lost = Climb(start, -WORST, Status.STUCK, np.ones(start.size), 0)
+    try:
+        fine = fine_enough(model, stages.data.sample.rows(slice(TRIED_ROWS)), grid, start)
+        objective = SkiObjective(model, rows.X, rows.y, model.lines.kernel, fine)
+        objective.value_and_gradient(start)
+    except NumericalError:
+        if which + 1 == len(starts) == 1:
+            raise  # there is no other
+        return lost
+    return climb(objective, start, Effort(max_steps=MOST_STEPS), stages.watch(rows.y.size, which))
 
 
 def grid_error(model: Learnable, rows: ArrayChunk, grid: Grid, theta: Array) -> float:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import lapack
 
 from termwise.errors import NumericalError
 from termwise.inference.interpolated import MOST_FEATURES, Interpolated, covering
@@ -24,7 +24,7 @@ from termwise.measures.base import Array
 
 PROBES = 16  # draws by which log determinants are told where features do not hold all
 STEP = 1.0 / 16.0  # of the lattice, in lengthscales
-FEW_ROWS = 1500  # whose kernel matrix is written down: it takes less time than features do
+FEW_ROWS = 1500  # whose kernel matrix is written down: then any grid will do
 MOST_OF_FEW = 100_000  # nodes of a line then
 MOST_NODES = 4096  # the kernel between them is decomposed whenever their number grows
 
@@ -105,7 +105,7 @@ class SkiObjective:
         variances, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         noise = float(np.exp(theta[-1]))
         few = self.y.size <= FEW_ROWS
-        # Where the matrix is written down, a node more costs next to nothing.
+        # Where the matrix is written down, nodes that no row lies between cost nothing.
         most = self.grid.most_of_few if few else self.grid.most
         at = _At.of(layout, variances, noise, self.kind, replace(self.grid, most=most))
         if few:
@@ -188,12 +188,13 @@ class _At:
 
     def written_down(self, y: Array) -> tuple[float, _Slopes, Array]:
         """The log likelihood of few rows and its slopes, for A too, by the matrix itself."""
-        try:
-            factor = cho_factor(self.kernel.dense() - self.A @ self.A.T, lower=True, overwrite_a=True)
-        except LinAlgError:
-            raise NumericalError(TOO_COARSE) from None
-        alpha, inverse = cho_solve(factor, y), cho_solve(factor, np.eye(y.size))
-        log_determinant = 2.0 * float(np.sum(np.log(np.diag(factor[0]))))
+        factor, failed = lapack.dpotrf(self.kernel.dense() - self.A @ self.A.T, lower=1)
+        if failed:
+            raise NumericalError(TOO_COARSE)
+        alpha = lapack.dpotrs(factor, y, lower=1)[0]
+        log_determinant = 2.0 * float(np.sum(np.log(np.diag(factor))))
+        below = np.tril(lapack.dpotri(factor, lower=1)[0])
+        inverse = below + np.tril(below, -1).T
         value = -0.5 * (float(y @ alpha) + log_determinant + y.size * np.log(2.0 * np.pi))
         G = 0.5 * (np.outer(alpha, alpha) - inverse)
         by_u, by_scale = self.kernel.dense_slopes(G)

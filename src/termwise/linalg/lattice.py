@@ -188,10 +188,20 @@ def _feature_slopes(u, step, first, factors, given, out):
                 out[c, i] = total
 
 
+@njit(**OPTIONS)
+def _touched(places, size):
+    """The nodes that some point lies between: of many nodes and few points, not all of them."""
+    marks = np.zeros(size, dtype=np.bool_)
+    for place in places:
+        if place >= 0:
+            marks[place : place + 4] = True
+    return np.flatnonzero(marks)
+
+
 @njit(inline="always")
-def _seen_from(place, weights, column, out):
-    """out[m] = sum_q weights_q T[place + q, m]: the kernel between a point and every node."""
-    for m in range(out.size):
+def _seen_from(place, weights, column, nodes, out):
+    """out[m] = sum_q weights_q T[place + q, m]: the kernel between a point and these nodes."""
+    for m in nodes:
         total = 0.0
         for q in range(4):
             total += weights[q] * column[abs(place + q - m)]
@@ -226,10 +236,11 @@ def _gram(u, step, first, scale, column, out):
     places, weights, _ = _laid_out(u, step, first)
     seen = np.empty(column.size)
     for c in range(u.shape[0]):
+        nodes = _touched(places[c], column.size)
         for i in range(u.shape[1]):
             if places[c, i] < 0:
                 continue
-            _seen_from(places[c, i], weights[c, i], column, seen)
+            _seen_from(places[c, i], weights[c, i], column, nodes, seen)
             for j in range(i + 1):
                 if places[c, j] >= 0:
                     out[i, j] += scale[c] * _there(seen, places[c, j], weights[c, j])
@@ -243,11 +254,12 @@ def _gram_slopes(u, step, first, scale, column, G, by_u, by_scale):
     places, weights, slopes = _laid_out(u, step, first)
     seen, moved = np.empty(column.size), np.empty(column.size)
     for c in range(u.shape[0]):
+        nodes = _touched(places[c], column.size)
         for i in range(u.shape[1]):
             if places[c, i] < 0:
                 continue
-            _seen_from(places[c, i], weights[c, i], column, seen)
-            _seen_from(places[c, i], slopes[c, i], column, moved)
+            _seen_from(places[c, i], weights[c, i], column, nodes, seen)
+            _seen_from(places[c, i], slopes[c, i], column, nodes, moved)
             total, own = 0.0, 0.0
             for j in range(i + 1):
                 place = places[c, j]

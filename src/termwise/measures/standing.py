@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from termwise.measures.base import Array, Measure
 from termwise.measures.discrete import Discrete
 
+PARTS = 16  # of equal mass, into which numbers are cut
+MOST_ATOMS = 2 * PARTS  # that stand for themselves; of levels, any number
 
-def standing_for(measure: Measure, count: int) -> Array:
-    """As many values, each for an equal part of the mass, from the smallest on.
 
-    Of levels, or of fewer atoms than values, they are some of these: the one in the middle of each part.
-    Of numbers they are the mean of each part, moved apart so that all together have the variance of the
-    measure: what is linear is then averaged over exactly.
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Values with their weights, which sum to one."""
+
+    values: Array
+    weights: Array
+
+
+def standing_for(measure: Measure) -> Standing:
+    """All levels, or all of few atoms; of other numbers two for each of sixteen parts of equal mass.
+
+    The two lie a standard deviation of their part on either side of its mean, so that all together have the
+    mean and the variance of the measure.
     """
     points, weights = measure.nodes()
+    points, weights = points[weights > 0.0], weights[weights > 0.0] / np.sum(weights)
+    if isinstance(measure, Discrete) or points.size <= MOST_ATOMS:
+        return Standing(points, weights)
     order = np.argsort(points, kind="stable")
-    points, cumulated = points[order], np.cumsum(weights[order])
-    cumulated = cumulated / cumulated[-1]
-    if isinstance(measure, Discrete) or points.size <= count:
-        middles = (np.arange(count) + 0.5) / count
-        found: Array = points[np.searchsorted(cumulated, middles)]
-        return found
-    # The mean of a part is the slope of the integral of the quantiles.
-    integral = np.concatenate([[0.0], np.cumsum(points * np.diff(cumulated, prepend=0.0))])
-    edges = np.interp(np.linspace(0.0, 1.0, count + 1), np.concatenate([[0.0], cumulated]), integral)
-    values = count * np.diff(edges)
-    mean = float(integral[-1])
-    variance = float(np.sum((points - mean) ** 2 * np.diff(cumulated, prepend=0.0)))
-    spread: Array = mean + (values - mean) * np.sqrt(variance / np.mean((values - mean) ** 2))
-    return spread
+    points, weights = points[order], weights[order]
+    mass = np.concatenate([[0.0], np.cumsum(weights)])
+    edges = np.linspace(0.0, mass[-1], PARTS + 1)
+
+    def of_parts(f: Array) -> Array:
+        """The mean of f over each part, a node that lies in two being shared out."""
+        return PARTS * np.diff(np.interp(edges, mass, np.concatenate([[0.0], np.cumsum(weights * f)])))
+
+    mean = of_parts(points)
+    sd = np.sqrt(np.maximum(of_parts((points - np.mean(mean)) ** 2) - (mean - np.mean(mean)) ** 2, 0.0))
+    values = np.stack([mean - sd, mean + sd], axis=1).ravel()
+    return Standing(values, np.full(values.size, 1.0 / values.size))

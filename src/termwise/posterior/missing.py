@@ -1,39 +1,83 @@
 """What a row with missing cells might have been.
 
 Orthogonal terms of a missing cell have mean zero over what it might have been, so that they are left out of
-the mean of a prediction. By the law of total variance, its variance is the mean over such values x of
-var f(x) + (mean f(x) - mean)^2: how large the lost terms turned out to be, and how little is known of them.
+the mean m of a prediction. By the law of total variance, what they add to its variance is how little is known
+of them, v(x) - v, and how far they spread, (m(x) - m)^2, in the mean over values x of the missing cells. What
+one cell adds by itself is summed over its values with their weights. What several add together is what is
+left of m(x) - m and v(x) - v without that, in rows where all of them are filled in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from termwise.kernels.additive import AdditiveKernel
 from termwise.measures.base import Array, Measure
-from termwise.measures.standing import standing_for
+from termwise.measures.standing import Standing, standing_for
 
-VALUES = 31  # that a missing cell might have had
+TOGETHER = 32  # rows in which all missing cells are filled in
+
+Moments = Callable[[Array], tuple[Array, Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Possible:
+    """What a cell of a column might have been, and which of it each of the filled-in rows has."""
+
+    alone: Standing
+    together: Array
 
 
 @lru_cache(maxsize=1024)
-def possible_values(measure: Measure, column: int) -> Array:
-    """What a cell of a column might have been, in an order of its own: several cells then vary apart."""
-    found = np.random.default_rng(column).permutation(standing_for(measure, VALUES))
-    found.setflags(write=False)
+def possible_values(measure: Measure, column: int) -> Possible:
+    """Of every column in an order of its own, always the same: cells of one row then vary apart."""
+    alone = standing_for(measure)
+    middles = (np.arange(TOGETHER) + 0.5) / TOGETHER
+    evenly = np.searchsorted(np.cumsum(alone.weights), middles)
+    order = np.random.default_rng(column).permutation(TOGETHER)
+    return Possible(alone, np.minimum(evenly, alone.values.size - 1)[order])
+
+
+def missing_columns(kernel: AdditiveKernel, X: Array) -> dict[int, Possible]:
+    """The columns of which some cell is missing."""
+    found = {}
+    for d in np.flatnonzero(np.any(np.isnan(X), axis=0)).tolist():
+        measure = kernel.components[d].measure
+        assert measure is not None, "a column without a measure has no values that it might have had"
+        found[d] = possible_values(measure, d)
     return found
 
 
-def possible_rows(kernel: AdditiveKernel, X: Array) -> Iterator[Array]:
-    """The rows with their missing cells filled in, once for each of the values."""
+def averaged(kernel: AdditiveKernel, X: Array, moments: Moments) -> tuple[Array, Array]:
+    """What is not known of the rows, and how far their mean spreads; moments are of the terms a row has."""
+    columns = missing_columns(kernel, X)
     gone = np.isnan(X)
-    values = np.zeros((VALUES, X.shape[1]))
-    for d in np.flatnonzero(np.any(gone, axis=0)):
-        measure = kernel.components[d].measure
-        assert measure is not None, "a column without a measure has no values that it might have had"
-        values[:, d] = possible_values(measure, int(d))
-    for value in values:
-        yield np.where(gone, value, X)
+    mean, variance = moments(X)
+    unknown, spread = variance.copy(), np.zeros(len(X))
+    together = np.zeros((2, TOGETHER, len(X)))  # what cells do by themselves in the rows that are filled in
+    for d, possible in columns.items():
+        rows = np.flatnonzero(gone[:, d])
+        alone = np.array([_apart(X, rows, {d: value}, moments) for value in possible.alone.values])
+        alone -= np.stack([mean[rows], variance[rows]])
+        spread[rows] += possible.alone.weights @ alone[:, 0] ** 2
+        unknown[rows] += possible.alone.weights @ alone[:, 1]
+        together[:, :, rows] += alone[possible.together].swapaxes(0, 1)
+    several = np.flatnonzero(np.sum(gone, axis=1) > 1)
+    for place in range(TOGETHER if several.size else 0):
+        values = {d: one.alone.values[one.together[place]] for d, one in columns.items()}
+        m, v = _apart(X, several, values, moments)
+        spread[several] += (m - mean[several] - together[0, place, several]) ** 2 / TOGETHER
+        unknown[several] += (v - variance[several] - together[1, place, several]) / TOGETHER
+    return unknown, spread
+
+
+def _apart(X: Array, rows: Array, values: Mapping[int, float], moments: Moments) -> Array:
+    """Mean and variance of some rows with missing cells of these columns filled in, (2, rows)."""
+    filled = X[rows]
+    for d, value in values.items():
+        filled[:, d] = np.where(np.isnan(filled[:, d]), value, filled[:, d])
+    return np.stack(moments(filled))

@@ -11,7 +11,7 @@ from termwise.errors import NumericalError
 from termwise.kernels.additive import AdditiveKernel
 from termwise.kernels.terms import Subset, TermKernel
 from termwise.measures.base import Array
-from termwise.posterior.missing import possible_rows
+from termwise.posterior.missing import averaged
 
 ROUNDING = 1e-8  # a variance may fall below zero by this part of the prior variance, and no more
 BLOCK = 4096  # rows evaluated together, so that memory does not grow with the table
@@ -57,10 +57,16 @@ class Posterior:
             return self.kernel.matrix(X, Z)
         return self.kernel.matrix_of(self.terms, X, Z)
 
-    def _diagonal(self, X: Array) -> Array:
+    def _diagonal(self, X: Array, *, lost: bool) -> Array:
+        """The prior variance, with or without that of terms which are lost in missing cells."""
         if self.terms is None:
-            return self.kernel.diagonal(X)
-        return sum((self.kernel.term_diagonal(u, X) for u in self.terms), np.zeros(X.shape[0]))
+            whole = self.kernel.diagonal(X)
+            return whole if lost else whole - self.additive.lost_variance(X)
+        return sum((self._term_diagonal(u, X, lost=lost) for u in self.terms), np.zeros(X.shape[0]))
+
+    def _term_diagonal(self, term: Subset, X: Array, *, lost: bool) -> Array:
+        whole = self.kernel.term_diagonal(term, X)
+        return whole if lost else np.where(np.any(np.isnan(X[:, list(term)]), axis=1), 0.0, whole)
 
     def mean(self, X: Array) -> Array:
         """E f(x)."""
@@ -68,24 +74,33 @@ class Posterior:
 
     def variance(self, X: Array) -> Array:
         """Var f(x), over what missing cells might have been too; without the noise."""
-        return _in_blocks(X, lambda rows: self._averaged(rows, self._moments))
+        unknown, spread = self.variance_parts(X)
+        return unknown + spread
 
-    def _moments(self, X: Array) -> tuple[Array, Array]:
-        """Mean and variance of f."""
-        beside = self.prior(X, self.centres)
-        return beside @ self.alpha, _reduced(self._diagonal(X), beside @ self.root)
+    def variance_parts(self, X: Array) -> tuple[Array, Array]:
+        """What is not known of f, and how far its mean spreads over what missing cells might have been."""
+        used = None if self.terms is None else sorted({d for term in self.terms for d in term})
+        both = _in_blocks(X, lambda rows: self._parts(_only(rows, used), self.prior, self._diagonal))
+        return both[:, 0], both[:, 1]
 
-    def _averaged(self, X: Array, moments: Callable[[Array], tuple[Array, Array]]) -> Array:
-        """The variance of each row; where cells are missing, that of all that they might have been.
+    def _parts(self, X: Array, prior: Callable[..., Array], diagonal: Callable[..., Array]) -> Array:
+        """The two parts of the variance of a function with this prior, (n, 2).
 
-        Without measures nothing is known of what that is, and terms of such cells have their prior variance.
+        Without measures nothing is known of what cells might have been, and their terms have their prior
+        variance.
         """
-        mean, variance = moments(X)
-        gone = np.any(np.isnan(X), axis=1)
-        if np.any(gone) and self.kernel.orthogonal:
-            found = [moments(rows) for rows in possible_rows(self.additive, X[gone])]
-            variance[gone] = np.mean([v + (m - mean[gone]) ** 2 for m, v in found], axis=0)
-        return variance
+
+        def moments(rows: Array, *, lost: bool) -> tuple[Array, Array]:
+            beside = prior(rows, self.centres)
+            return beside @ self.alpha, _reduced(diagonal(rows, lost=lost), beside @ self.root)
+
+        gone = np.any(np.isnan(X), axis=1) & self.kernel.orthogonal
+        parts = np.zeros((len(X), 2))
+        parts[~gone, 0] = moments(X[~gone], lost=True)[1]
+        if np.any(gone):
+            found = averaged(self.additive, X[gone], lambda rows: moments(rows, lost=False))
+            parts[gone] = np.stack(found, axis=1)
+        return parts
 
     def covariance(self, X: Array) -> Array:
         """Cov f(x_i), f(x_j) for all pairs of rows; what is lost in missing cells is on the diagonal."""
@@ -105,14 +120,15 @@ class Posterior:
     def term_variance(self, term: Subset, X: Array) -> Array:
         """Var f_u(x); where a cell of the term is missing, over what that might have been too."""
 
-        def moments(rows: Array) -> tuple[Array, Array]:
-            beside = self.kernel.term_matrix(term, rows, self.centres)
-            return beside @ self.alpha, _reduced(self.kernel.term_diagonal(term, rows), beside @ self.root)
+        def prior(rows: Array, others: Array) -> Array:
+            return self.kernel.term_matrix(term, rows, others)
 
-        others = [d for d in range(X.shape[1]) if d not in term]
-        own = X.copy()
-        own[:, others] = 0.0  # these cells do not matter, missing or not
-        return _in_blocks(own, lambda rows: self._averaged(rows, moments))
+        def diagonal(rows: Array, *, lost: bool) -> Array:
+            return self._term_diagonal(term, rows, lost=lost)
+
+        both = _in_blocks(X, lambda rows: self._parts(_only(rows, term), prior, diagonal))
+        found: Array = both.sum(axis=1)
+        return found
 
     def centred_term(self, term: Subset, X: Array, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of f_u(x) less the mean of f_u over some rows."""
@@ -148,10 +164,18 @@ class Posterior:
         return out
 
 
-def _in_blocks(X: Array, function: object) -> Array:
-    assert callable(function)
-    parts = [function(X[start : start + BLOCK]) for start in range(0, X.shape[0], BLOCK)]
-    return np.concatenate(parts) if parts else np.zeros(0)
+def _in_blocks(X: Array, function: Callable[[Array], Array]) -> Array:
+    starts = range(0, max(X.shape[0], 1), BLOCK)
+    return np.concatenate([function(X[start : start + BLOCK]) for start in starts])
+
+
+def _only(X: Array, columns: Sequence[int] | None) -> Array:
+    """The rows with nothing missing in other columns than these, whose cells do not matter."""
+    if columns is None or not np.any(np.isnan(X)):
+        return X
+    others = np.ones(X.shape[1], dtype=bool)
+    others[list(columns)] = False
+    return np.where(others, 0.0, X)
 
 
 def _reduced(prior: Array, half: Array) -> Array:

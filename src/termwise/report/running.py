@@ -98,8 +98,11 @@ def _column(
 ) -> dict[str, Any]:
     codec, centres = encoder.columns[d], posterior.centres[:, d]
     rows = posterior.rows[:, d]
-    values = None if component.measure is None else numbers.add(possible_values(component.measure, d))
-    common = {"name": encoder.names[d], "missing_variance": component.mean_variance, "values": values}
+    common = {
+        "name": encoder.names[d],
+        "missing_variance": component.mean_variance,
+        "possible": _possible(component, d, numbers),
+    }
     if isinstance(codec, LevelEncoder):
         codes = np.where(np.isnan(centres), len(codec.levels), centres)
         counts = np.bincount(rows[~np.isnan(rows)].astype(int), minlength=len(codec.levels))
@@ -125,6 +128,18 @@ def _column(
         "coordinates": numbers.add(centres / component.kernel.lengthscale),
         "amplitudes": numbers.add(component.amplitude(centres)),
         "mean": _mean(component, numbers),
+    }
+
+
+def _possible(component: Component, d: int, numbers: Numbers) -> dict[str, Any] | None:
+    """What a missing cell might have been, if the column has a measure."""
+    if component.measure is None:
+        return None
+    found = possible_values(component.measure, d)
+    return {
+        "values": numbers.add(found.alone.values),
+        "weights": numbers.add(found.alone.weights),
+        "together": found.together.tolist(),
     }
 
 

@@ -118,7 +118,10 @@ const Termwise = (() => {
       this.cells = model.columns.map((column) =>
         column.type === "number" ? numberColumn(column, numbers) : levelColumn(column, numbers),
       );
-      this.values = model.columns.map((column) => column.values && numbers(column.values));
+      this.possible = model.columns.map(
+        ({ possible }) =>
+          possible && { ...possible, values: numbers(possible.values), weights: numbers(possible.weights) },
+      );
       this.gone = []; // columns whose cells are missing in the row that was read
       this.z = model.columns.map(() => new Float64Array(model.centres));
       this.own = new Float64Array(model.columns.length);
@@ -136,13 +139,18 @@ const Termwise = (() => {
       });
     }
 
-    _forget(d) {
+    _forget(d, own = this.columns[d].missing_variance) {
       this.z[d].fill(0);
-      this.own[d] = this.columns[d].missing_variance;
+      this.own[d] = own;
     }
 
     latent() {
-      return this._averaged(this.gone, () => this._moments(this._prior()));
+      return this._overMissing(this.gone, () => this._moments(this._prior()));
+    }
+
+    // Without the variance, which takes long where cells are missing.
+    mean() {
+      return this._moments(this._prior()).mean;
     }
 
     _prior() {
@@ -155,20 +163,38 @@ const Termwise = (() => {
       return { mean, variance: this._reduced(prior) };
     }
 
-    // The mean over values that missing cells might have had of the variance and of the squared distance from
-    // the mean: the law of total variance.
-    _averaged(gone, moments) {
+    // The law of total variance over values that missing cells might have had: what each of them adds by itself,
+    // and what is left of it where all are filled in together. As posterior/missing.py has it.
+    _overMissing(gone, moments) {
+      if (!gone.length || this.possible.includes(null)) return moments();
+      for (const d of gone) this._forget(d, 0);
       const here = moments();
-      if (!gone.length || this.values.includes(null)) return here;
-      const count = this.values[0].length;
-      let total = 0;
-      for (let q = 0; q < count; q++) {
-        for (const d of gone) this.own[d] = this.cells[d].at(this.values[d][q], this.z[d]);
-        const { mean, variance } = moments();
-        total += variance + (mean - here.mean) ** 2;
+      let variance = here.variance;
+      const fill = (d, k) => (this.own[d] = this.cells[d].at(this.possible[d].values[k], this.z[d]));
+      const apart = () => {
+        const found = moments();
+        return [found.mean - here.mean, found.variance - here.variance];
+      };
+      const alone = gone.map((d) => {
+        const { values, weights } = this.possible[d];
+        const found = Array.from(values, (_, k) => (fill(d, k), apart()));
+        found.forEach(([mean, rest], k) => (variance += weights[k] * (mean * mean + rest)));
+        this._forget(d, 0);
+        return found;
+      });
+      const count = gone.length > 1 ? this.possible[gone[0]].together.length : 0;
+      for (let row = 0; row < count; row++) {
+        gone.forEach((d) => fill(d, this.possible[d].together[row]));
+        let [mean, rest] = apart();
+        gone.forEach((d, place) => {
+          const [m, v] = alone[place][this.possible[d].together[row]];
+          mean -= m;
+          rest -= v;
+        });
+        variance += (mean * mean + rest) / count;
       }
       for (const d of gone) this._forget(d);
-      return { mean: here.mean, variance: total / count };
+      return { mean: here.mean, variance };
     }
 
     _allTerms() {
@@ -246,7 +272,7 @@ const Termwise = (() => {
     deviation(position) {
       const { columns } = this.terms[position];
       const gone = this.gone.filter((d) => columns.includes(d));
-      const { variance } = this._averaged(gone, () => this._moments(this._term(columns)));
+      const { variance } = this._overMissing(gone, () => this._moments(this._term(columns)));
       return this.model.scale.scale * Math.sqrt(variance);
     }
 

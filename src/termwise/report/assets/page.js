@@ -161,7 +161,7 @@
     const leading = order.slice(0, SHOWN);
     // what is left to the whole, also of terms too many to be listed
     const { shift, scale } = model.model.scale;
-    const whole = shift + scale * model.latent().mean;
+    const whole = shift + scale * model.mean();
     const rest = whole - model.constant() - leading.reduce((sum, i) => sum + terms[i], 0);
     const steps = [];
     let total = model.constant();
