@@ -107,6 +107,18 @@ def test_several_cells_vary_apart(posterior, kept):
         assert found == pytest.approx(expected, rel=0.1)
 
 
+def test_of_many_missing_cells_all_are_filled_in_at_once():
+    """Their variances add up about as well as chance lets them."""
+    columns = 12
+    kernel = AdditiveKernel((Component(SquaredExponential(5.0), Normal()),) * columns, (0.1, 1.0))
+    X = np.random.default_rng(0).standard_normal((300, columns))
+    known = oracle.posterior_of(kernel, X, X.sum(axis=1), 1e-4)
+    for count in (5, 8, 12):
+        gone = np.zeros((1, columns))
+        gone[0, :count] = np.nan
+        assert known.variance(gone)[0] == pytest.approx(count, rel=0.35)
+
+
 def test_any_two_of_many_cells_vary_apart():
     """Two linear functions of cells that are missing: their variances add up, whichever columns these are."""
     columns = 20

@@ -4,7 +4,8 @@ Orthogonal terms of a missing cell have mean zero over what it might have been, 
 the mean m of a prediction. By the law of total variance, what they add to its variance is how little is known
 of them, v(x) - v, and how far they spread, (m(x) - m)^2, in the mean over values x of the missing cells. What
 one cell adds by itself is summed over its values with their weights. What several add together is what is
-left of m(x) - m and v(x) - v without that, in rows where all of them are filled in.
+left of m(x) - m and v(x) - v without that, in rows where all of them are filled in. Where a row lacks more
+cells than that is worth, these rows say all of it: of many cells it does not matter how two of them vary.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from termwise.measures.base import Array, Measure
 from termwise.measures.standing import Standing, standing_for
 
 TOGETHER = 32  # rows in which all missing cells are filled in
+FEW = 4  # missing cells of a row, each of which is looked at by itself
 
 Moments = Callable[[Array], tuple[Array, Array]]
 
@@ -32,6 +34,9 @@ class Possible:
     together: Array
 
 
+Columns = Mapping[int, Possible]
+
+
 @lru_cache(maxsize=1024)
 def possible_values(measure: Measure, column: int) -> Possible:
     """Of every column in an order of its own, always the same: cells of one row then vary apart."""
@@ -42,7 +47,7 @@ def possible_values(measure: Measure, column: int) -> Possible:
     return Possible(alone, np.minimum(evenly, alone.values.size - 1)[order])
 
 
-def missing_columns(kernel: AdditiveKernel, X: Array) -> dict[int, Possible]:
+def missing_columns(kernel: AdditiveKernel, X: Array) -> Columns:
     """The columns of which some cell is missing."""
     found = {}
     for d in np.flatnonzero(np.any(np.isnan(X), axis=0)).tolist():
@@ -54,28 +59,51 @@ def missing_columns(kernel: AdditiveKernel, X: Array) -> dict[int, Possible]:
 
 def averaged(kernel: AdditiveKernel, X: Array, moments: Moments) -> tuple[Array, Array]:
     """What is not known of the rows, and how far their mean spreads; moments are of the terms a row has."""
-    columns = missing_columns(kernel, X)
+    many = np.sum(np.isnan(X), axis=1) > FEW
+    found = np.empty((2, len(X)))
+    for rows, average in ((~many, _of_few), (many, _of_many)):
+        if np.any(rows):
+            found[:, rows] = average(missing_columns(kernel, X[rows]), X[rows], moments)
+    return found[0], found[1]
+
+
+def _of_many(columns: Columns, X: Array, moments: Moments) -> tuple[Array, Array]:
+    """By the rows that are filled in alone."""
+    mean, _ = moments(X)
+    unknown, spread = np.zeros(len(X)), np.zeros(len(X))
+    for place in range(TOGETHER):
+        m, v = _filled(X, np.arange(len(X)), _values(columns, place), moments)
+        unknown += v / TOGETHER
+        spread += (m - mean) ** 2 / TOGETHER
+    return unknown, spread
+
+
+def _of_few(columns: Columns, X: Array, moments: Moments) -> tuple[Array, Array]:
+    """Cell by cell, and what is left of rows that lack several."""
     gone = np.isnan(X)
     mean, variance = moments(X)
     unknown, spread = variance.copy(), np.zeros(len(X))
     together = np.zeros((2, TOGETHER, len(X)))  # what cells do by themselves in the rows that are filled in
     for d, possible in columns.items():
         rows = np.flatnonzero(gone[:, d])
-        alone = np.array([_apart(X, rows, {d: value}, moments) for value in possible.alone.values])
+        alone = np.array([_filled(X, rows, {d: value}, moments) for value in possible.alone.values])
         alone -= np.stack([mean[rows], variance[rows]])
         spread[rows] += possible.alone.weights @ alone[:, 0] ** 2
         unknown[rows] += possible.alone.weights @ alone[:, 1]
         together[:, :, rows] += alone[possible.together].swapaxes(0, 1)
     several = np.flatnonzero(np.sum(gone, axis=1) > 1)
     for place in range(TOGETHER if several.size else 0):
-        values = {d: one.alone.values[one.together[place]] for d, one in columns.items()}
-        m, v = _apart(X, several, values, moments)
+        m, v = _filled(X, several, _values(columns, place), moments)
         spread[several] += (m - mean[several] - together[0, place, several]) ** 2 / TOGETHER
         unknown[several] += (v - variance[several] - together[1, place, several]) / TOGETHER
     return unknown, spread
 
 
-def _apart(X: Array, rows: Array, values: Mapping[int, float], moments: Moments) -> Array:
+def _values(columns: Columns, place: int) -> dict[int, float]:
+    return {d: one.alone.values[one.together[place]] for d, one in columns.items()}
+
+
+def _filled(X: Array, rows: Array, values: Mapping[int, float], moments: Moments) -> Array:
     """Mean and variance of some rows with missing cells of these columns filled in, (2, rows)."""
     filled = X[rows]
     for d, value in values.items():

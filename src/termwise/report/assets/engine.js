@@ -14,6 +14,7 @@ const Termwise = (() => {
     matern52: (r) => (1 + Math.sqrt(5) * r + (5 / 3) * r * r) * Math.exp(-Math.sqrt(5) * r),
   };
   const BAND = 2; // standard deviations on either side
+  const FEW_GONE = 4; // missing cells, each of which is looked at by itself
   const FAR = 1e100; // beyond it every kernel is zero, and its square is still a number
 
   function decode(text) {
@@ -145,7 +146,9 @@ const Termwise = (() => {
     }
 
     latent() {
-      return this._overMissing(this.gone, () => this._moments(this._prior()));
+      const { only } = this.model;
+      const gone = only === null ? this.gone : this.gone.filter((d) => only.some((term) => term.includes(d)));
+      return this._overMissing(gone, () => this._moments(this._prior()));
     }
 
     // Without the variance, which takes long where cells are missing.
@@ -169,13 +172,14 @@ const Termwise = (() => {
       if (!gone.length || this.possible.includes(null)) return moments();
       for (const d of gone) this._forget(d, 0);
       const here = moments();
-      let variance = here.variance;
+      const many = gone.length > FEW_GONE;
+      let variance = many ? 0 : here.variance;
       const fill = (d, k) => (this.own[d] = this.cells[d].at(this.possible[d].values[k], this.z[d]));
       const apart = () => {
         const found = moments();
-        return [found.mean - here.mean, found.variance - here.variance];
+        return [found.mean - here.mean, found.variance - (many ? 0 : here.variance)];
       };
-      const alone = gone.map((d) => {
+      const alone = (many ? [] : gone).map((d) => {
         const { values, weights } = this.possible[d];
         const found = Array.from(values, (_, k) => (fill(d, k), apart()));
         found.forEach(([mean, rest], k) => (variance += weights[k] * (mean * mean + rest)));
@@ -186,8 +190,8 @@ const Termwise = (() => {
       for (let row = 0; row < count; row++) {
         gone.forEach((d) => fill(d, this.possible[d].together[row]));
         let [mean, rest] = apart();
-        gone.forEach((d, place) => {
-          const [m, v] = alone[place][this.possible[d].together[row]];
+        alone.forEach((found, place) => {
+          const [m, v] = found[this.possible[gone[place]].together[row]];
           mean -= m;
           rest -= v;
         });
