@@ -21,6 +21,7 @@ from termwise.measures.base import Array, Measure
 from termwise.measures.standing import Standing, standing_for
 
 TOGETHER = 32  # rows in which all missing cells are filled in
+BLOCK = 4096  # rows at a time
 FEW = 4  # missing cells of a row, each of which is looked at by itself
 
 Moments = Callable[[Array], tuple[Array, Array]]
@@ -70,12 +71,8 @@ def averaged(kernel: AdditiveKernel, X: Array, moments: Moments) -> tuple[Array,
 def _of_many(columns: Columns, X: Array, moments: Moments) -> tuple[Array, Array]:
     """By the rows that are filled in alone."""
     mean, _ = moments(X)
-    unknown, spread = np.zeros(len(X)), np.zeros(len(X))
-    for place in range(TOGETHER):
-        m, v = _filled(X, np.arange(len(X)), _values(columns, place), moments)
-        unknown += v / TOGETHER
-        spread += (m - mean) ** 2 / TOGETHER
-    return unknown, spread
+    m, v = _filled(X, _together(columns), moments)
+    return np.mean(v, axis=0), np.mean((m - mean) ** 2, axis=0)
 
 
 def _of_few(columns: Columns, X: Array, moments: Moments) -> tuple[Array, Array]:
@@ -86,26 +83,32 @@ def _of_few(columns: Columns, X: Array, moments: Moments) -> tuple[Array, Array]
     together = np.zeros((2, TOGETHER, len(X)))  # what cells do by themselves in the rows that are filled in
     for d, possible in columns.items():
         rows = np.flatnonzero(gone[:, d])
-        alone = np.array([_filled(X, rows, {d: value}, moments) for value in possible.alone.values])
-        alone -= np.stack([mean[rows], variance[rows]])
-        spread[rows] += possible.alone.weights @ alone[:, 0] ** 2
-        unknown[rows] += possible.alone.weights @ alone[:, 1]
-        together[:, :, rows] += alone[possible.together].swapaxes(0, 1)
+        alone = _filled(X[rows], {d: possible.alone.values}, moments)
+        alone -= np.stack([mean[rows], variance[rows]])[:, None, :]
+        spread[rows] += possible.alone.weights @ alone[0] ** 2
+        unknown[rows] += possible.alone.weights @ alone[1]
+        together[:, :, rows] += alone[:, possible.together]
     several = np.flatnonzero(np.sum(gone, axis=1) > 1)
-    for place in range(TOGETHER if several.size else 0):
-        m, v = _filled(X, several, _values(columns, place), moments)
-        spread[several] += (m - mean[several] - together[0, place, several]) ** 2 / TOGETHER
-        unknown[several] += (v - variance[several] - together[1, place, several]) / TOGETHER
+    if several.size:
+        m, v = _filled(X[several], _together(columns), moments) - together[:, :, several]
+        spread[several] += np.mean((m - mean[several]) ** 2, axis=0)
+        unknown[several] += np.mean(v - variance[several], axis=0)
     return unknown, spread
 
 
-def _values(columns: Columns, place: int) -> dict[int, float]:
-    return {d: one.alone.values[one.together[place]] for d, one in columns.items()}
+def _together(columns: Columns) -> dict[int, Array]:
+    """The values of all columns in the rows where all are filled in."""
+    return {d: possible.alone.values[possible.together] for d, possible in columns.items()}
 
 
-def _filled(X: Array, rows: Array, values: Mapping[int, float], moments: Moments) -> Array:
-    """Mean and variance of some rows with missing cells of these columns filled in, (2, rows)."""
-    filled = X[rows]
+def _filled(X: Array, values: Mapping[int, Array], moments: Moments) -> Array:
+    """Mean and variance of the rows with missing cells filled in, (2, values, rows).
+
+    All at once, in blocks: what centres have to do with a kernel is then worked out once for many rows.
+    """
+    count = len(next(iter(values.values())))
+    rows = np.tile(X, (count, 1))
     for d, value in values.items():
-        filled[:, d] = np.where(np.isnan(filled[:, d]), value, filled[:, d])
-    return np.stack(moments(filled))
+        rows[:, d] = np.where(np.isnan(rows[:, d]), np.repeat(value, len(X)), rows[:, d])
+    parts = [moments(rows[start : start + BLOCK]) for start in range(0, len(rows), BLOCK)]
+    return np.concatenate(parts, axis=1).reshape(2, count, len(X))
