@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from termwise.encode.encoder import Encoder, LevelEncoder
 from termwise.errors import OptionError
@@ -12,6 +12,7 @@ from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.columns import ColumnPlan
 from termwise.estimators.options import KERNELS, measure_of_columns, one_of, whole_number
 from termwise.estimators.regressor import AdditiveRegressor
+from termwise.explain.sobol import MOST_TERMS, listed_order
 from termwise.inference.orders import EachOrder, Orders
 
 FLOWS = ("learned", "fixed", None)
@@ -20,7 +21,8 @@ FLOWS = ("learned", "fixed", None)
 class Orthogonal(AdditiveModel):
     """Abstract: the orthogonal additive kernel, up to an order."""
 
-    max_order: int | None
+    max_order: int | str | None
+    first_order: ClassVar[int]  # up to which "auto" has all terms; more if the data ask for them
     terms: Any
     measure: Any
     flow: str | None
@@ -30,11 +32,15 @@ class Orthogonal(AdditiveModel):
         super()._check_options()
         one_of("flow", self.flow, FLOWS)
         one_of("normalise", self.normalise, (True, False))
-        if self.max_order is not None:
-            whole_number("max_order", self.max_order, at_least=1)
+        if self.max_order is not None and self.max_order != "auto":
+            whole_number("max_order", self.max_order, at_least=1, others=", 'auto' or None")
 
     def _orders(self, n_columns: int) -> Orders:
-        order = n_columns if self.max_order is None else min(self.max_order, n_columns)
+        if self.max_order == "auto":
+            # Terms that cannot all be listed cannot be read.
+            most = listed_order(n_columns, n_columns, MOST_TERMS)
+            return EachOrder(tuple(range(min(self.first_order, n_columns) + 1)), n_columns, most)
+        order = n_columns if self.max_order is None else min(int(self.max_order), n_columns)
         return EachOrder(tuple(range(order + 1)), n_columns)
 
     def _plan(self, encoder: Encoder) -> ColumnPlan:
@@ -59,8 +65,9 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
 
     Parameters
     ----------
-    max_order : int or None, default 3
-        The most features in one term; None for all.
+    max_order : int, "auto" or None
+        The most features in one term; None for all. "auto" begins with 3, in a classifier with 2, and allows
+        one more as long as that makes the evidence higher by ten nats and all terms can be listed.
     terms : list of names, optional
         The only terms that the model may have, in the place of max_order: ["age", "age:income"], or
         `terms_` of a model that was pruned. Columns in none of them are left out.
@@ -110,10 +117,12 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         the size of the table.
     """
 
+    first_order = 3
+
     def __init__(
         self,
         *,
-        max_order: int | None = 3,
+        max_order: int | str | None = "auto",
         terms: Any = None,
         kernel: str = "matern52",
         measure: Any = "auto",
@@ -150,10 +159,12 @@ class OAKClassifier(Orthogonal, AdditiveClassifier):
         errors of the rare label cost more.
     """
 
+    first_order = 2
+
     def __init__(
         self,
         *,
-        max_order: int | None = 2,
+        max_order: int | str | None = "auto",
         terms: Any = None,
         kernel: str = "matern52",
         measure: Any = "auto",

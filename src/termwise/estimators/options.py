@@ -28,10 +28,10 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     return value
 
 
-def whole_number(name: str, value: Any, *, at_least: int) -> int:
-    """The value as an int, or an error."""
+def whole_number(name: str, value: Any, *, at_least: int, others: str = "") -> int:
+    """The value as an int, or an error that names what else there is."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
-        raise OptionError(f"{name} is {value!r}; use a whole number, at least {at_least}")
+        raise OptionError(f"{name} is {value!r}; use a whole number, at least {at_least}{others}")
     return int(value)
 
 

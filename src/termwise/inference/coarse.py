@@ -28,6 +28,7 @@ from termwise.inference.climb import (
     free_parameters,
 )
 from termwise.inference.fit import Fit, dense_objective
+from termwise.inference.growth import grown
 from termwise.inference.inducing import choose_rows
 from termwise.inference.kept import Kept
 from termwise.inference.learnable import Learnable
@@ -182,7 +183,16 @@ class Stages:
         objective = self._objective(before.theta, size)
         steps = FIRST_STEPS if size == self.sizes[0] else MIDDLE_STEPS
         effort = Effort(MIDDLE, steps, before.widths, size, FIRST_STEP)
-        return self._ascend(objective, before.theta, effort)
+        best = self._ascend(objective, before.theta, effort)
+        # Tried on samples only: there it is cheap, and what is of use for all rows is for many of them.
+        self.model, best = grown(
+            self.model,
+            best,
+            lambda wider: replace(objective, model=wider, evaluations=0),
+            replace(effort, max_steps=FIRST_STEPS),
+            self.watch(size, 0),
+        )
+        return best
 
     def finish(self, before: Climb) -> tuple[AnySparse, Climb]:
         """The last steps, on all rows."""

@@ -16,6 +16,7 @@ from termwise.inference.approximate import SiteObjective
 from termwise.inference.calibrate import FOLDS, LEAST_ROWS, LeftOut, Scatter, leave_out, together
 from termwise.inference.climb import WORST, Climb, Effort, Watch, climb, first_points
 from termwise.inference.exact import ExactObjective
+from termwise.inference.growth import grown
 from termwise.inference.learnable import Learnable
 from termwise.inference.progress import Clock, Monitor, Progress
 from termwise.inference.result import FitResult
@@ -84,11 +85,11 @@ def fit_exact(
     """Maximise log marginal likelihood + log prior over all parameters, from several starts."""
     clock, n_rows = Clock(), rows.y.size
     starts = first_points(model, options.n_starts, rng)
-    longest = np.inf if model.likelihood is None else FIRST_STEP
+    learned = model
 
     def climb_from(start: int, threads: int) -> Climb:
-        objective = dense_objective(model, rows, threads, options.rule)
-        effort = Effort(max_steps=options.max_steps, longest=longest)
+        objective = dense_objective(learned, rows, threads, options.rule)
+        effort = _effort(learned, options)
         return climb(objective, starts[start], effort, _watch(monitor, clock, start, n_rows))
 
     climbs = _side_by_side(climb_from, len(starts), n_rows, options)
@@ -100,9 +101,11 @@ def fit_exact(
         best = max(climbs, key=lambda climb: climb.objective)
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
+    evaluations = sum(climb.evaluations for climb in climbs) - best.evaluations
+    model, best = _grown(model, best, rows, options, _watch(monitor, clock, len(climbs) - 1, n_rows))
+    evaluations += best.evaluations
     objective = dense_objective(model, rows, cores(), options.rule)
     posterior = objective.posterior(best.theta)
-    evaluations = sum(climb.evaluations for climb in climbs)
     scatter = Scatter(1.0, Noise.normal(posterior.noise))
     if isinstance(objective, ExactObjective) and n_rows >= LEAST_ROWS:
         left_out = _leave_out(
@@ -126,6 +129,25 @@ def fit_exact(
         scale=scatter.factor,
     )
     return Fit(model, best.theta, posterior, scatter.noise, result)
+
+
+def _effort(model: Learnable, options: FitOptions) -> Effort:
+    longest = np.inf if model.likelihood is None else FIRST_STEP
+    return Effort(max_steps=options.max_steps, longest=longest)
+
+
+def _grown(
+    model: Learnable, best: Climb, rows: ArrayChunk, options: FitOptions, watch: Watch
+) -> tuple[Learnable, Climb]:
+    """More orders, if the rows ask for them."""
+
+    def grow(_: int, threads: int) -> tuple[Learnable, Climb]:
+        def objective_of(wider: Learnable) -> ExactObjective | SiteObjective:
+            return dense_objective(wider, rows, threads, options.rule)
+
+        return grown(model, best, objective_of, _effort(model, options), watch)
+
+    return _side_by_side(grow, 1, rows.y.size, options)[0]
 
 
 def _leave_out(

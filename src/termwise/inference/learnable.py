@@ -159,10 +159,23 @@ class Learnable(ABC):
     def with_likelihood(self, likelihood: Likelihood) -> Self:
         """The same with another likelihood."""
 
+    def wider(self) -> Self | None:
+        """The same with one more order of interactions, if it may have more."""
+        return None
+
     @cached_property
     def _order_slice(self) -> slice:
         start = len(self.kernel_bounds())
         return slice(start, start + self.orders.size)
+
+    @property
+    def last_order(self) -> int:
+        """The place of the last order's parameter in the vector."""
+        return self._order_slice.stop - 1
+
+    def variances_and_likelihood(self) -> NDArray[np.bool_]:
+        """Which parameters are those of the orders and of the likelihood."""
+        return np.arange(len(self.bounds())) >= self._order_slice.start
 
     def kernel_parameters(self, theta: Array) -> Array:
         """The part of the vector that belongs to the kernel."""
@@ -217,6 +230,16 @@ class Learnable(ABC):
         raised = theta.copy()
         raised[orders] = np.maximum(theta[orders], self.start(lengthscales, 1.0)[orders] + np.log(share))
         return raised
+
+    def with_last_order(self, theta: Array, share: float) -> Array:
+        """A vector that lacks the last order, with this share of what the others have together for it."""
+        place = self.last_order
+        whole = np.insert(theta, place, 0.0)
+        variances, _ = self.orders.variances(self.order_parameters(whole))
+        each = variances * self._mean_of_orders(whole)
+        low, high = self.bounds()[place]
+        whole[place] = np.clip(np.log(share * np.sum(each[1:-1]) / max(each[-1], 1e-300)), low, high)
+        return whole
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """Sum of the log priors, and its gradient."""

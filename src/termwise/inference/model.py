@@ -38,6 +38,11 @@ class Model(Learnable):
         """The same with another likelihood."""
         return replace(self, likelihood=likelihood)
 
+    def wider(self) -> Model | None:
+        """The same with one more order, if the orders may be more."""
+        orders = self.orders.wider()
+        return None if orders is None else replace(self, orders=orders)
+
     @cached_property
     def _slices(self) -> list[slice]:
         sizes = [len(column.bounds()) for column in self.columns]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
@@ -25,6 +25,10 @@ class Orders(ABC):
     def least_order(self) -> int:
         """The fewest columns in a term."""
         return 1
+
+    def wider(self) -> Orders | None:
+        """With one more order, if there may be more."""
+        return None
 
     @property
     @abstractmethod
@@ -58,6 +62,12 @@ class EachOrder(Orders):
 
     orders: tuple[int, ...]
     n_columns: int = 0
+    most: int = 0  # the largest order that may be added
+
+    def wider(self) -> EachOrder | None:
+        """With the next order, if there may be more."""
+        order = self.max_order + 1
+        return replace(self, orders=(*self.orders, order)) if order <= self.most else None
 
     @property
     def max_order(self) -> int:  # type: ignore[override]

@@ -18,6 +18,7 @@ from termwise.inference.checkpoint import Checkpoints
 from termwise.inference.climb import Watch, free_parameters
 from termwise.inference.coarse import AnySparse, Data, Ending, SparseOptions, Stages
 from termwise.inference.fit import Fit
+from termwise.inference.growth import wide_enough
 from termwise.inference.learnable import Learnable
 from termwise.inference.minibatches import Minibatches
 from termwise.inference.progress import Monitor
@@ -69,10 +70,11 @@ def fit_stochastic(
         if found is None:
             theta = stages.sampled(starting).theta
             Z = stages.inducing_rows(theta)
-            state = State.begin(theta, _first_known(_with_sites(model), stages, Z, theta))
+            state = State.begin(theta, _first_known(_with_sites(stages.model), stages, Z, theta))
         else:
             Z, state = found["inducing"], State.of_arrays(found)
-        search = Stochastic(_with_sites(model), Z, minibatches, steps, options.threads)
+            stages.model = wide_enough(model, state.theta)
+        search = Stochastic(_with_sites(stages.model), Z, minibatches, steps, options.threads)
         stages.forecast.last_stage(done=state.step)
         state = search.run(state, stages.watch(data.n_rows, 0), checkpoints)
         return stages.concluded(_of_all_rows(stages, Z, state), state.theta, Status.PLANNED)
