@@ -98,6 +98,7 @@ PEERS = {
         Peer("XGBoost", "benchmarks.peers.xgboost_models:xgboost", "xgboost"),
         Peer("LightGBM", "benchmarks.peers.lightgbm_models:lightgbm", "lightgbm"),
         Peer("EBM", "benchmarks.peers.ebm_models:ebm", "interpret-core", most_splits=ONE),
+        Peer("EBM 1 bag", "benchmarks.peers.ebm_models:ebm_of_one_bag", "interpret-core", most_splits=ONE),
         Peer(
             "pyGAM",
             "benchmarks.peers.pygam_models:gam",

@@ -91,7 +91,7 @@ def test_every_place_is_a_file_and_every_environment_has_pins(peer):
 def test_the_names_are_those_of_the_tables():
     assert list(PEERS) == [
         *("Linear", "SVGP", "SVM", "KNN", "GBM", "AdaBoost", "MLP"),
-        *("GP", "XGBoost", "LightGBM", "EBM", "pyGAM", "BoTorch OAK"),
+        *("GP", "XGBoost", "LightGBM", "EBM", "EBM 1 bag", "pyGAM", "BoTorch OAK"),
     ]
 
 

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 )
 @click.option("--model", "kind", type=click.Choice(["oak", "additive"]), default="oak", show_default=True)
 @click.option(
-    "--max-order", type=click.IntRange(min=1), help="The most columns in one term.  [oak: 3, for labels 2]"
+    "--max-order",
+    type=click.IntRange(min=1),
+    help="The most columns in one term.  [oak: 3, for labels 2, and more if the data ask for it]",
 )
 @click.option(
     "--terms",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -83,37 +84,21 @@ def fit_exact(
     monitor: Monitor | None = None,
 ) -> Fit:
     """Maximise log marginal likelihood + log prior over all parameters, from several starts."""
-    clock, n_rows = Clock(), rows.y.size
-    starts = first_points(model, options.n_starts, rng)
-    learned = model
-
-    def climb_from(start: int, threads: int) -> Climb:
-        objective = dense_objective(learned, rows, threads, options.rule)
-        effort = _effort(learned, options)
-        return climb(objective, starts[start], effort, _watch(monitor, clock, start, n_rows))
-
-    climbs = _side_by_side(climb_from, len(starts), n_rows, options)
+    clock = Clock()
+    watch = partial(_watch, monitor, clock)
+    climbs = _climbs(model, rows, options, rng, watch)
     best = max(climbs, key=lambda climb: climb.objective)
-    if model.likelihood is not None and model.variance_of_terms(best.theta) < NOTHING:
-        # Where short lengthscales explain nothing, long ones may.
-        starts += first_points(model, 1, rng, LONG_LENGTHSCALE)
-        climbs += _side_by_side(lambda _, threads: climb_from(len(climbs), threads), 1, n_rows, options)
-        best = max(climbs, key=lambda climb: climb.objective)
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
     evaluations = sum(climb.evaluations for climb in climbs) - best.evaluations
-    model, best = _grown(model, best, rows, options, _watch(monitor, clock, len(climbs) - 1, n_rows))
-    evaluations += best.evaluations
+    model, best = _grown(model, best, rows, options, watch(len(climbs) - 1, rows.y.size))
     objective = dense_objective(model, rows, cores(), options.rule)
     posterior = objective.posterior(best.theta)
+    evaluations += best.evaluations
     scatter = Scatter(1.0, Noise.normal(posterior.noise))
-    if isinstance(objective, ExactObjective) and n_rows >= LEAST_ROWS:
+    if isinstance(objective, ExactObjective) and rows.y.size >= LEAST_ROWS:
         left_out = _leave_out(
-            objective,
-            best.theta,
-            options,
-            rng,
-            lambda fold, count: _watch(monitor, clock, len(climbs) + fold, count),
+            objective, best.theta, options, rng, lambda fold, count: watch(len(climbs) + fold, count)
         )
         scatter = left_out.scatter(posterior.noise)
         posterior = posterior.scaled(scatter.factor)
@@ -125,10 +110,32 @@ def fit_exact(
         seconds=clock(),
         jitter=objective.jitter,
         starts=tuple(climb.objective for climb in climbs),
-        rows=n_rows,
+        rows=rows.y.size,
         scale=scatter.factor,
     )
     return Fit(model, best.theta, posterior, scatter.noise, result)
+
+
+def _climbs(
+    model: Learnable,
+    rows: ArrayChunk,
+    options: FitOptions,
+    rng: np.random.Generator,
+    watch: Callable[[int, int], Watch],
+) -> list[Climb]:
+    """From every start; of sites, once more with long lengthscales where short ones explain nothing."""
+    starts = first_points(model, options.n_starts, rng)
+
+    def climb_from(start: int, threads: int) -> Climb:
+        objective = dense_objective(model, rows, threads, options.rule)
+        return climb(objective, starts[start], _effort(model, options), watch(start, rows.y.size))
+
+    climbs = _side_by_side(climb_from, len(starts), rows.y.size, options)
+    best = max(climbs, key=lambda climb: climb.objective)
+    if model.likelihood is not None and model.variance_of_terms(best.theta) < NOTHING:
+        starts += first_points(model, 1, rng, LONG_LENGTHSCALE)
+        climbs += _side_by_side(lambda _, threads: climb_from(len(climbs), threads), 1, rows.y.size, options)
+    return climbs
 
 
 def _effort(model: Learnable, options: FitOptions) -> Effort:
