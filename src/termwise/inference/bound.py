@@ -7,6 +7,11 @@ precision of row n,
     A = sum_n w_n a_n a_n',  b = sum_n w_n y_n a_n.
 
 Sums of a_n and not of k_n: products with Kuu^-1 afterwards would lose as many digits as Kuu's condition has.
+
+The last of the inducing variables may be orthogonal: what is known of them is kept apart from what is known
+of the others, q(u) q(v'). As U is triangular, a_n has first what the first inducing variables tell of row n,
+and behind it what is left for the others. So the means are those of one regression, and instead of I + A its
+two blocks on the diagonal stand in the determinant and in the covariance. Spherical (2023), section 3.3.
 """
 
 from __future__ import annotations
@@ -35,30 +40,65 @@ class Sums(Summed):
 class Bound:
     """The bound, and what its gradient and the posterior need, in the coordinates of a_n.
 
-    `mean` is (I + A)^-1 b and `curvature` is H = I - (I + A)^-1 - mean mean'. Then
-    dF/dk_n = w_n U^-1 (H a_n + y_n mean) and dF/dKuu = U^-1 (H - A) U^-T / 2.
+    `mean` is (I + A)^-1 b and `curvature` is H = I - C - mean mean', C being the covariance: (I + A)^-1, or
+    that of its blocks. Then dF/dk_n = w_n U^-1 (H a_n + y_n mean) and dF/dKuu = U^-1 inner U^-T / 2.
     """
 
     value: float
     mean: Array
     curvature: Array
-    outer: Array
+    inner: Array
+    outer: Array  # A, or its blocks that the covariance is made of
 
     @classmethod
-    def of(cls, sums: Sums) -> Bound:
-        """Evaluate it."""
+    def of(cls, sums: Sums, orthogonal: Orthogonal | None = None) -> Bound:
+        """Evaluate it; the last of the inducing variables may be orthogonal to the others."""
         identity = np.eye(sums.linear.size)
         outer = np.triu(sums.outer) + np.triu(sums.outer, 1).T
-        try:
-            factor = cho_factor(identity + outer, lower=True)
-        except (LinAlgError, ValueError) as error:  # not finite, where lengthscales and noise are extreme
-            raise NumericalError(f"the sums over rows are no numbers to compute with: {error}") from None
-        mean = cho_solve(factor, sums.linear)
-        log_determinant = 2.0 * float(np.sum(np.log(np.diag(factor[0]))))
+        whole = _factor(identity + outer)
+        mean = cho_solve(whole, sums.linear)
         constant = sums.n_rows * np.log(2.0 * np.pi)
-        value = 0.5 * (sums.own - constant - log_determinant + float(sums.linear @ mean))
+        if orthogonal is None:
+            taken, factor, left = outer, whole, 0.0
+        else:
+            taken, left = orthogonal.apart(outer)
+            factor = _factor(identity + taken)
+        log_determinant = 2.0 * float(np.sum(np.log(np.diag(factor[0]))))
+        value = 0.5 * (sums.own - constant - log_determinant - left + float(sums.linear @ mean))
         curvature = identity - cho_solve(factor, identity) - np.outer(mean, mean)
-        return cls(value, mean, curvature, outer)
+        if orthogonal is None:
+            return cls(value, mean, curvature, curvature - outer, outer)
+        # The way back through the triangular factor U, of which only its product matters without blocks.
+        back = curvature @ outer + np.outer(mean, sums.linear)
+        return cls(value, mean, curvature, -(np.tril(back) + np.tril(back, -1).T), taken)
+
+
+@dataclass(frozen=True)
+class Orthogonal:
+    """How many inducing variables, the last of them, are orthogonal to the others.
+
+    With `mean_only` nothing is learned of their covariance: they mend the mean alone.
+    """
+
+    count: int
+    mean_only: bool = False
+
+    def apart(self, outer: Array) -> tuple[Array, float]:
+        """The blocks of A on the diagonal of which the covariance is made, and the trace of what is left."""
+        blocks, first = outer.copy(), len(outer) - self.count
+        blocks[:first, first:] = blocks[first:, :first] = 0.0
+        left = float(np.trace(outer[first:, first:])) if self.mean_only else 0.0
+        if self.mean_only:
+            blocks[first:, first:] = 0.0
+        return blocks, left
+
+
+def _factor(matrix: Array) -> tuple[Array, bool]:
+    try:
+        factor, lower = cho_factor(matrix, lower=True)
+    except (LinAlgError, ValueError) as error:  # not finite, where lengthscales and noise are extreme
+        raise NumericalError(f"the sums over rows are no numbers to compute with: {error}") from None
+    return factor, lower
 
 
 def shrinkage_root(outer: Array) -> Array:

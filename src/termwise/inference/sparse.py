@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from termwise.inference.blocks import Chunk, Pull, Push, Reached, Setting, adjoint, statistics
-from termwise.inference.bound import Bound, Sums, shrinkage_root
+from termwise.inference.bound import Bound, Orthogonal, Sums, shrinkage_root
 from termwise.inference.kept import Kept
 from termwise.inference.learnable import Learnable
 from termwise.inference.workers import LocalWorkers, Workers
@@ -39,6 +39,7 @@ class SparseObjective:
     kept: Kept = field(default_factory=Kept)
     jitter: float = 0.0
     evaluations: int = 0
+    orthogonal: Orthogonal | None = None  # whether the last inducing rows are so
     rested: ClassVar[bool] = True  # there are no sites
 
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
@@ -54,8 +55,7 @@ class SparseObjective:
         noise, root = push.setting.noise, push.root
         pull = Pull(push.setting, root @ bound.curvature @ root.T, np.sqrt(noise) * (root @ bound.mean), late)
         reached: Reached = reduce(add, self.workers.map(adjoint, self.chunks, pull))
-        inner = bound.curvature - bound.outer
-        columns, by_variance, by_rows = through_inducing(push.setting, root, inner, reached)
+        columns, by_variance, by_rows = through_inducing(push.setting, root, bound.inner, reached)
         _, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
         prior, gradient = self.model.log_prior(theta)
         likelihood = np.concatenate([columns, dvariances @ by_variance, [noise * reached.noise]])
@@ -64,7 +64,7 @@ class SparseObjective:
     def _bound(self, setting: Setting) -> tuple[Push, Bound]:
         push, self.jitter = push_of(setting)
         sums: Sums = reduce(add, self.workers.map(statistics, self.chunks, push))
-        return push, Bound.of(sums)
+        return push, Bound.of(sums, self.orthogonal)
 
     def posterior(self, theta: Array) -> Solution:
         """What is known at theta, with the inducing rows as centres."""

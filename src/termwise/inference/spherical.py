@@ -1,0 +1,192 @@
+"""Kernels of the angle between rows while they are learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from termwise.inference.learnable import Common, Layout, Learnable, Lines
+from termwise.inference.orders import EachOrder, Orders
+from termwise.kernels.features import ROW, Covariances, covariances
+from termwise.kernels.fused import run
+from termwise.kernels.spherical import KERNELS, AngleWeights, SphericalKernel, angle_rows_of
+from termwise.kernels.zonal import Zonal
+from termwise.likelihoods import Likelihood
+from termwise.measures.base import Array
+
+LOG_SCALES, LOG_BIASES, LOG_LENGTHSCALES = (
+    (float(np.log(low)), float(np.log(high))) for low, high in ((1e-4, 1e2), (1e-2, 1e1), (5e-2, 1e1))
+)
+ONE_VARIANCE = EachOrder((1,))
+
+
+@dataclass(frozen=True, eq=False)
+class SphericalModel(Learnable):
+    """variance |x|^p |z|^p kappa(cos(x, z)) with rows lengthened: (scale_1 x_1, .., scale_D x_D, bias).
+
+    The vector is (log scales, log bias, log lengthscale if kappa has one, log variance, log noise). Behind
+    its features a row has a tag: what it is, a row or an inducing feature.
+    """
+
+    n_features: int
+    kind: str
+    features: str = "points"
+    n_degrees: int = 6
+    likelihood: Likelihood | None = None
+    orders: Orders = ONE_VARIANCE
+    first_lengthscale: ClassVar[float] = 1.0  # type: ignore[misc]
+
+    @property
+    def n_columns(self) -> int:
+        """The features, and the tag."""
+        return self.n_features + 1
+
+    @property
+    def levels(self) -> NDArray[np.bool_]:
+        """Between tags there is nothing."""
+        return np.arange(self.n_columns) == self.n_features
+
+    @property
+    def lines(self) -> Lines | None:
+        """All features act together."""
+        return None
+
+    def with_likelihood(self, likelihood: Likelihood) -> SphericalModel:
+        """The same with another likelihood."""
+        return replace(self, likelihood=likelihood)
+
+    @cached_property
+    def _has_lengthscale(self) -> bool:
+        return KERNELS[self.kind](1.0).has_lengthscale
+
+    def lengthscale(self, theta: Array) -> float:
+        """That of kappa; one if it has none."""
+        return float(np.exp(theta[self.n_features + 1])) if self._has_lengthscale else 1.0
+
+    def shape(self, theta: Array) -> Zonal:
+        """kappa."""
+        return KERNELS[self.kind](self.lengthscale(theta))
+
+    def known(self, theta: Array) -> Covariances:
+        """The covariances of features with rows and with each other."""
+        return covariances(self.shape(theta), self.features, self.n_features + 1, self.n_degrees)
+
+    def kernel_bounds(self) -> list[tuple[float, float]]:
+        """Scales, bias, lengthscale."""
+        return [*[LOG_SCALES] * self.n_features, LOG_BIASES, *[LOG_LENGTHSCALES] * self._has_lengthscale]
+
+    def kernel_late(self) -> list[bool]:
+        """None."""
+        return [False] * len(self.kernel_bounds())
+
+    def kernel_start(self, lengthscales: Array) -> Array:
+        """Scales with which a row is about as long as the bias, which is one."""
+        scales = -np.log(lengthscales[: self.n_features] * np.sqrt(self.n_features))
+        return np.concatenate([scales, np.zeros(1 + self._has_lengthscale)])
+
+    def kernel_log_prior(self, part: Array) -> tuple[float, Array]:
+        """None: bounds are enough."""
+        return 0.0, np.zeros(part.size)
+
+    def layout(
+        self, theta: Array, cells: Array, *, late: bool = True, like: Layout | None = None
+    ) -> SphericalLayout:
+        """Lengthen the rows; one of which nothing is known has the mean length."""
+        known = like.known if isinstance(like, SphericalLayout) else self.known(theta)
+        numbers, tags = np.nan_to_num(cells[:-1], nan=1.0), np.nan_to_num(cells[-1], nan=ROW)
+        return SphericalLayout(self, theta, cells, known, self._lengthened(theta, numbers), tags)
+
+    def _lengthened(self, theta: Array, numbers: Array) -> Array:
+        """(D + 1, n) of features (D, n)."""
+        factors = np.exp(theta[: self.n_features + 1])
+        bias = np.full((1, numbers.shape[1]), factors[-1])
+        return np.concatenate([factors[:-1, None] * numbers, bias])
+
+    def kernel(self, theta: Array) -> SphericalKernel:
+        """The kernel of rows that are lengthened."""
+        variance = float(self.orders.variances(self.order_parameters(theta))[0][1])
+        return SphericalKernel(self.kind, self.lengthscale(theta), variance, self.features, self.n_degrees)
+
+    def encoded(self, theta: Array, X: Array) -> Array:
+        """Rows (n, D + 1) lengthened, with their tags."""
+        return np.column_stack([self._lengthened(theta, X[:, :-1].T).T, X[:, -1]])
+
+    def cells_gradient(self, theta: Array, inducing: Array, by_rows: run.Rows) -> Array:
+        """The gradient for the features of inducing rows (M, D), by that for what loops read of them."""
+        layout = self.layout(theta, np.ascontiguousarray(inducing.T))
+        scales = np.exp(theta[: self.n_features])
+        return (scales[:, None] * layout.by_lengthened(by_rows.u, by_rows.a[0])[:-1]).T
+
+
+@dataclass(frozen=True, eq=False)
+class SphericalLayout(Layout):
+    """Rows lengthened."""
+
+    model: SphericalModel
+    theta: Array
+    cells: Array
+    known: Covariances
+    long: Array
+    tags: Array
+
+    @property
+    def size(self) -> int:
+        """All their numbers."""
+        return self.long.size
+
+    def copied_to(self, memory: Array) -> SphericalLayout:
+        """With these in this memory."""
+        kept = memory[: self.long.size].reshape(self.long.shape)
+        kept[:] = self.long
+        return replace(self, long=kept)
+
+    @cached_property
+    def _power(self) -> int:
+        return self.model.shape(self.theta).power
+
+    @cached_property
+    def rows(self) -> run.Rows:
+        """Directions; norms and tags as amplitudes."""
+        return angle_rows_of(self.long, self.tags, self._power)
+
+    @cached_property
+    def missing(self) -> NDArray[np.bool_]:
+        """Nothing is."""
+        return np.zeros((1, self.cells.shape[1]), dtype=bool)
+
+    def weights(self, variances: Array) -> run.Kernel:
+        """What the loops read besides the rows."""
+        return AngleWeights(
+            self.model.kind, self.model.lengthscale(self.theta), float(variances[1]), self.known
+        )
+
+    @cached_property
+    def own_kernel(self) -> Array:
+        """|x|^2p of rows."""
+        return self.rows.a[:1] ** 2
+
+    def by_lengthened(self, by_direction: Array, by_amplitude: Array) -> Array:
+        """The gradient for the rows as they are lengthened."""
+        norms, unit = np.linalg.norm(self.long, axis=0), self.rows.u
+        across = by_direction - unit * np.sum(unit * by_direction, axis=0)
+        along = self._power * norms ** (self._power - 1) * by_amplitude
+        return across / norms + along * unit
+
+    def row_gradient(self, given: run.Cotangents, by_own: Array) -> tuple[Array, Common]:
+        """Through the factors that rows are lengthened by; the lengthscale is what all have in common."""
+        amplitude = given.x.a[0] + 2.0 * self.rows.a[0] * by_own[0]
+        by_long = self.by_lengthened(given.x.u, amplitude)
+        parts = np.zeros(len(self.model.kernel_bounds()))
+        parts[: len(self.long)] = np.sum(by_long * self.long, axis=1)
+        return parts, Common(given.weight, np.zeros(1), given.tables)
+
+    def common_gradient(self, given: Common) -> Array:
+        """For the lengthscale, if there is one."""
+        parts = np.zeros(len(self.model.kernel_bounds()))
+        if parts.size > len(self.long):
+            parts[-1] = given.weight[0]
+        return parts

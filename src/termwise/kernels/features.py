@@ -1,0 +1,78 @@
+"""Inducing variables that are no values of the function: their covariances with it and with each other.
+
+In the space of functions that belongs to a kernel, u = <f, phi> has covariance phi(x) with f(x) and
+<phi, phi'> with another. All phi here are functions of the angle with a direction, so both are sums of
+Gegenbauer polynomials: with z_l the coefficients of phi and e_l the eigenvalues of the kernel
+
+    cov(u, f) = sum_l z_l N(d, l) P_l        cov(u, u') = sum_l z_l z'_l / e_l  N(d, l) P_l.
+
+Both are cut off at the same degree: of max(t, 0) the second sum has no end. Spherical (2023), section 3.2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from termwise.kernels.sphere import coefficients, cosines, harmonics, of_power
+from termwise.kernels.zonal import Zonal
+from termwise.measures.base import Array
+
+ROW, FEATURE = 0, 1  # what things between which there is a covariance are; harmonics have one tag a degree
+SHARPNESS = 3.0  # of the softplus, which is log(1 + exp(3 t)) / 3
+
+
+def _relu(dimension: int, degree: int) -> Array:
+    return of_power(1, dimension, degree)
+
+
+def _softplus(dimension: int, degree: int) -> Array:
+    """All but t / 2 of it is even: what quadrature leaves of the other odd degrees is none of it."""
+    t, _ = cosines(dimension)
+    found = coefficients(np.logaddexp(0.0, SHARPNESS * t) / SHARPNESS, dimension, degree)
+    found[3::2] = 0.0
+    return found
+
+
+ACTIVATIONS: dict[str, Callable[[int, int], Array]] = {"relu": _relu, "softplus": _softplus}
+FEATURES = ("points", "harmonics", *ACTIVATIONS)
+
+
+@dataclass(frozen=True, eq=False)
+class Covariances:
+    """The c_l of every pair of things, (tags, tags, degrees), and their slopes for the log lengthscale.
+
+    `degrees` has the degree of each tag of a harmonic.
+    """
+
+    series: Array
+    slopes: Array
+    degrees: tuple[int, ...] = ()
+
+
+def covariances(kernel: Zonal, features: str, dimension: int, n_degrees: int) -> Covariances:
+    """Of rows and of features with so many degrees."""
+    if features == "points":
+        return Covariances(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)))
+    highest = 2 * n_degrees + 2  # every second degree is there at least
+    e, slope = kernel.eigenvalues(dimension, highest), kernel.eigenvalues_by_lengthscale(dimension, highest)
+    N = np.array([float(harmonics(dimension, n)) for n in range(highest + 1)])
+    z = ACTIVATIONS[features](dimension, highest) if features in ACTIVATIONS else np.ones(highest + 1)
+    used = np.flatnonzero((e > 0.0) & (z != 0.0))[:n_degrees]
+    size = int(used[-1]) + 1
+    if features in ACTIVATIONS:
+        series, slopes = np.zeros((2, 2, size)), np.zeros((2, 2, size))
+        series[ROW, FEATURE, used] = series[FEATURE, ROW, used] = z[used] * N[used]
+        series[FEATURE, FEATURE, used] = z[used] ** 2 / e[used] * N[used]
+        slopes[FEATURE, FEATURE, used] = -series[FEATURE, FEATURE, used] * slope[used] / e[used]
+        return Covariances(series, slopes)
+    # A harmonic here is P_n(z . x), of norm 1 / (e_n N_n); those of different degrees have nothing in common.
+    tags = used.size + 1
+    series, slopes = np.zeros((tags, tags, size)), np.zeros((tags, tags, size))
+    for tag, n in enumerate(used, start=1):
+        series[ROW, tag, n] = series[tag, ROW, n] = 1.0
+        series[tag, tag, n] = 1.0 / (e[n] * N[n])
+        slopes[tag, tag, n] = -series[tag, tag, n] * slope[n] / e[n]
+    return Covariances(series, slopes, tuple(used.tolist()))

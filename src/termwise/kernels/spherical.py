@@ -1,0 +1,182 @@
+"""A kernel of the angle between rows that are lengthened by a constant, and of features with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Any, ClassVar
+
+import numpy as np
+
+from termwise.kernels.features import Covariances, covariances
+from termwise.kernels.fused import run
+from termwise.kernels.fused.angles import ANGULAR, angle_adjoint_rows, angle_rows
+from termwise.kernels.fused.block import BLOCK
+from termwise.kernels.terms import Subset
+from termwise.kernels.zonal import ArcCosine, SphereMatern, SphereSE, Zonal
+from termwise.measures.base import Array
+
+WHOLE: Subset = (0,)  # the one term that there is
+KERNELS: dict[str, Callable[[float], Zonal]] = {
+    "arccos0": lambda _: ArcCosine(0),
+    "arccos1": lambda _: ArcCosine(1),
+    "arccos2": lambda _: ArcCosine(2),
+    "se": SphereSE,
+    "matern32": lambda lengthscale: SphereMatern(lengthscale, 1.5),
+    "matern52": lambda lengthscale: SphereMatern(lengthscale, 2.5),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class AngleWeights:
+    """Such a kernel as its loops read it. The second amplitude of a row is what it is."""
+
+    kind: str
+    lengthscale: float
+    variance: float
+    known: Covariances
+    weight: ClassVar[Array] = np.ones(1)
+    loop: ClassVar[Callable[..., Any]] = staticmethod(angle_rows)
+    adjoint_loop: ClassVar[Callable[..., Any]] = staticmethod(angle_adjoint_rows)
+
+    @property
+    def _rate(self) -> float:
+        if self.kind == "se":
+            return self.lengthscale**-2.0
+        return {"matern32": 3.0, "matern52": 5.0}.get(self.kind, 0.0) ** 0.5 / self.lengthscale
+
+    def inputs(self, left: run.Rows, right: run.Rows) -> tuple[Any, ...]:
+        """The rows on the right in blocks, in each of which all are the same."""
+        blocks = _blocks(right.a[1])
+        places = [slice(first, first + count) for first, count, _ in blocks]
+        u, a = np.zeros((len(right.u), len(blocks), BLOCK)), np.ones((len(blocks), BLOCK))
+        for block, place in enumerate(places):
+            u[:, block, : place.stop - place.start] = right.u[:, place]
+            a[block, : place.stop - place.start] = right.a[0, place]
+        tags = left.a[1].astype(np.intp)
+        kind = ANGULAR[self.kind]
+        return (
+            kind,
+            self._rate,
+            self.variance,
+            self.known.series,
+            left.u,
+            left.a[0].copy(),
+            tags,
+            u,
+            a,
+            blocks,
+        )
+
+    def cotangents(self, gradients: Sequence[Array]) -> run.Cotangents:
+        """The gradient for the log lengthscale stands in the place of that for weights."""
+        common, series, x, scale, z, scales = gradients
+        by_lengthscale = common[1] + float(np.vdot(series, self.known.slopes))
+        nothing = np.zeros((1, 1, 1))
+        left, right = (run.Rows(u, np.stack([a, np.zeros(a.size)])) for u, a in ((x, scale), (z, scales)))
+        return run.Cotangents(np.array([0.0, common[0]]), np.array([by_lengthscale]), nothing, left, right)
+
+
+def angle_rows_of(long: Array, tags: Array, power: int) -> run.Rows:
+    """Rows that are lengthened, (d, n), as the loops read them: directions, norms to a power, and tags."""
+    norms = np.linalg.norm(long, axis=0)
+    return run.Rows(long / norms, np.stack([norms**power, tags]))
+
+
+@dataclass(frozen=True)
+class SphericalKernel:
+    """variance |x|^p |z|^p kappa(cos(x, z)) of rows (n, d + 1) that are lengthened, with tags behind them.
+
+    There is one term, the whole function.
+    """
+
+    kind: str
+    lengthscale: float
+    variance: float
+    features: str = "points"
+    n_degrees: int = 6
+
+    orthogonal: ClassVar[bool] = False
+
+    @cached_property
+    def shape(self) -> Zonal:
+        """Between directions."""
+        return KERNELS[self.kind](self.lengthscale)
+
+    def known(self, dimension: int) -> Covariances:
+        """Of features with rows and with each other."""
+        return covariances(self.shape, self.features, dimension, self.n_degrees)
+
+    def matrix(self, X: Array, Z: Array, *, threads: int | None = None) -> Array:
+        """K between two sets of things."""
+        weights = AngleWeights(self.kind, self.lengthscale, self.variance, self.known(X.shape[1] - 1))
+        return run.cross(weights, self._rows(X), self._rows(Z), threads or run.cores())
+
+    def _rows(self, X: Array) -> run.Rows:
+        return angle_rows_of(np.ascontiguousarray(X[:, :-1].T), X[:, -1], self.shape.power)
+
+    def gram(self, X: Array, *, threads: int | None = None) -> Array:
+        """K between rows of one set."""
+        return self.matrix(X, X, threads=threads)
+
+    def diagonal(self, X: Array) -> Array:
+        """K(x, x) of rows."""
+        value: Array = self.variance * np.linalg.norm(X[:, :-1], axis=1) ** (2 * self.shape.power)
+        return value
+
+    def scaled(self, factor: float) -> SphericalKernel:
+        """The kernel times a factor; features, which are part of it, are multiplied alike."""
+        return replace(self, variance=factor * self.variance)
+
+    @property
+    def max_order(self) -> int:
+        """One function."""
+        return 1
+
+    @property
+    def orders(self) -> tuple[int, ...]:
+        """One function."""
+        return (1,)
+
+    def listed(self, most: int) -> tuple[Subset, ...]:
+        """The whole function."""
+        return (WHOLE,) if most else ()
+
+    def of_order(self, order: int) -> SphericalKernel:
+        """All of it."""
+        return self
+
+    def matrix_of(self, terms: Sequence[Subset], X: Array, Z: Array) -> Array:
+        """All of it or nothing."""
+        return self.matrix(X, Z) * float(WHOLE in terms)
+
+    def term_variance(self, term: Subset) -> float:
+        """That of the function at a row of length one."""
+        return self.variance
+
+    def products(
+        self, terms: Sequence[Subset], X: Array, Z: Array, root: Array
+    ) -> Iterator[tuple[Subset, Array]]:
+        """The whole function before its variance."""
+        for term in terms:
+            yield term, root * self.matrix(X, Z) / self.variance
+
+    def term_matrix(self, term: Subset, X: Array, Z: Array) -> Array:
+        """All of it."""
+        return self.matrix(X, Z)
+
+    def term_diagonal(self, term: Subset, X: Array) -> Array:
+        """All of it."""
+        return self.diagonal(X)
+
+
+def _blocks(tags: Array) -> Array:
+    """First row, number of rows and tag of each block."""
+    found, first = [], 0
+    for tag, group in groupby(tags.tolist()):
+        end = first + len(list(group))
+        found += [(start, min(BLOCK, end - start), int(tag)) for start in range(first, end, BLOCK)]
+        first = end
+    return np.array(found, dtype=np.intp).reshape(-1, 3)
