@@ -159,14 +159,14 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         if hasattr(first, "feature_names_in_"):
             self.feature_names_in_ = first.feature_names_in_
 
-    def _check_has_terms(self) -> None:
+    def _check_has_posterior(self) -> None:
         check_is_fitted(self, "classes_")
         if self.classes_.size > 2:
             raise SeveralTermsError(
                 f"each of the {self.classes_.size} labels has terms of its own; ask model.estimators_[k], "
                 f"the model of classes_[k] against the rest; classes_ has {listed(self.classes_)}"
             )
-        super()._check_has_terms()
+        super()._check_has_posterior()
 
     def decision_function(self, X: Any) -> Array:
         """The logarithm of the odds of the second label, or a column for each label if there are more.
@@ -338,7 +338,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         Calibration in 20 bins and residuals; how near to normal the encoded columns of numbers are; and how
         the fit went.
         """
-        self._check_has_terms()
+        self._check_has_posterior()
         table = read_table(X)
         codes = codes_of(y, self.classes_, table.n_rows)
         return self._checks(checks_of_labels(codes, self.predict_proba(table)[:, 1]))

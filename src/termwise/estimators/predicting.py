@@ -1,4 +1,4 @@
-"""Predicting a number, with its standard deviation, from a sum of terms."""
+"""Predicting a number, with its standard deviation."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from termwise.errors import OptionError
+from termwise.estimators.fitted import FittedModel
 from termwise.estimators.options import finite_target
 from termwise.estimators.runs import outcome_of
 from termwise.estimators.targets import (
@@ -33,8 +34,8 @@ from termwise.likelihoods import Likelihood, Poisson, Student
 from termwise.measures.base import Array
 
 
-class TermRegressor(RegressorMixin, TermModel):
-    """Abstract: what a posterior with terms predicts of a number, and how well."""
+class PosteriorRegressor(RegressorMixin, FittedModel):
+    """Abstract: what a posterior predicts of a number, and how well."""
 
     likelihood_: Likelihood | None
     exposed_: bool
@@ -117,27 +118,6 @@ class TermRegressor(RegressorMixin, TermModel):
         value: Array = density - np.log(self.target_scale_.scale)
         return value
 
-    def cumulative_score(
-        self, X: Any, y: Any, *, n_terms: int | None = None, exposure: Any = None
-    ) -> CumulativeScore:
-        """The score of the constant and the leading terms alone, one more at a time, on rows with targets.
-
-        The root mean squared error, with the mean log density besides it; of counts the mean log density.
-        """
-        encoded = self._encode(X)
-        values = self._targets(y, len(encoded), exposure)
-        exposures = checked_exposure(exposure, len(encoded))
-
-        def scores(mean: Array, variance: Array) -> dict[str, float]:
-            found = self.target_scale_.inverse(mean)
-            if isinstance(self.likelihood_, Poisson):
-                latent = (found + np.log(exposures), variance + self.posterior_.noise)
-                return {"mean log density": float(np.mean(self.likelihood_.log_predictive(values, *latent)))}
-            density = float(np.mean(self._log_density(values, mean, variance)))
-            return {"rmse": float(np.sqrt(np.mean((values - found) ** 2))), "mean log density": density}
-
-        return self._cumulative(encoded, scores, n_terms)
-
     def check(self, X: Any, y: Any, *, exposure: Any = None) -> Checks:
         """Whether the model is as sure as it may be, on rows with targets that it has not seen.
 
@@ -171,6 +151,31 @@ class TermRegressor(RegressorMixin, TermModel):
             return student_distribution(self.likelihood_, target, *self._latent(encoded))
         residuals = target - self.posterior_.mean(encoded)
         return normal_distribution(self.noise_, residuals, self.posterior_.variance(encoded))
+
+
+class TermRegressor(PosteriorRegressor, TermModel):
+    """Abstract: the same of a posterior that is a sum of terms."""
+
+    def cumulative_score(
+        self, X: Any, y: Any, *, n_terms: int | None = None, exposure: Any = None
+    ) -> CumulativeScore:
+        """The score of the constant and the leading terms alone, one more at a time, on rows with targets.
+
+        The root mean squared error, with the mean log density besides it; of counts the mean log density.
+        """
+        encoded = self._encode(X)
+        values = self._targets(y, len(encoded), exposure)
+        exposures = checked_exposure(exposure, len(encoded))
+
+        def scores(mean: Array, variance: Array) -> dict[str, float]:
+            found = self.target_scale_.inverse(mean)
+            if isinstance(self.likelihood_, Poisson):
+                latent = (found + np.log(exposures), variance + self.posterior_.noise)
+                return {"mean log density": float(np.mean(self.likelihood_.log_predictive(values, *latent)))}
+            density = float(np.mean(self._log_density(values, mean, variance)))
+            return {"rmse": float(np.sqrt(np.mean((values - found) ** 2))), "mean log density": density}
+
+        return self._cumulative(encoded, scores, n_terms)
 
     def _explain_rows(self, X: Any) -> LocalExplanation:
         rows = super()._explain_rows(X)

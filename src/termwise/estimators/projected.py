@@ -200,7 +200,7 @@ class ProjectedGPRegressor(TermRegressor):
     @property
     def sensitivity_(self) -> Sensitivity:
         """How much the prediction depends on each column of the table, over rows that were learned from."""
-        self._check_has_terms()
+        self._check_has_posterior()
         posterior, dense = self.posterior_, self.encoder_.dense
         rows = posterior.rows[:: -(-len(posterior.rows) // ROWS)]
         slopes = coordinate_slopes(posterior, posterior.kernel.listed(len(self.encoder_.groups)), rows)

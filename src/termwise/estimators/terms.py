@@ -2,72 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from termwise.encode.encoder import RowEncoder
-from termwise.encode.scale import Standardise
 from termwise.errors import OptionError, TermError
+from termwise.estimators.fitted import FittedModel
 from termwise.estimators.frames import frame_like, index_of
 from termwise.estimators.options import whole_number
 from termwise.estimators.ranked import Ranked, ranked_terms
 from termwise.estimators.runs import explained_of, runnable_of
 from termwise.explain import concurvity, cumulative
-from termwise.explain.checks import Checks, FitCheck, column_checks
 from termwise.explain.concurvity import Concurvity
 from termwise.explain.cumulative import CumulativeScore, Parts, Scores
 from termwise.explain.effects import effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.runnable import Runnable
 from termwise.explain.terms import Term
-from termwise.inference.fit import Fit
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
-from termwise.table import Table, open_dataset, read_table
 
 LEADING = 6  # terms drawn by default
 
 
-class TermModel(BaseEstimator):
-    """Abstract: a fitted posterior with the way into it, `encoder_`, and out of it, `target_scale_`."""
-
-    def _keep(self, found: Fit, encoder: RowEncoder, scale: Standardise) -> None:
-        self.encoder_: Any
-        self.encoder_, self.posterior_, self.target_scale_ = encoder, found.posterior, scale
-        self.noise_ = found.noise
-        self.fit_result_, self.objective_ = found.result, found.result.objective
-        self.n_features_in_ = len(encoder.schema)
-        if encoder.schema.named:
-            self.feature_names_in_ = np.array(encoder.schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _check_has_terms(self) -> None:
-        """Refuse what needs one sum of terms to a model that is not fitted, or that has several."""
-        check_is_fitted(self, "posterior_")
-
-    def _encode(self, X: Any) -> Array:
-        self._check_has_terms()
-        return self.encoder_.transform(read_table(X), owner=type(self).__name__)
-
-    def pieces(self, data: Any, more: Sequence[str] = ()) -> Iterator[Table]:
-        """The columns that the model knows of a data set larger than memory, and more, by row group."""
-        check_is_fitted(self, "posterior_")
-        known = {*self.encoder_.schema.names, *more}
-        chunks = open_dataset(data)  # now: a wrong path should not wait for the first row
-        return (
-            chunk.read([name for name in chunk.names if name in known] or chunk.names) for chunk in chunks
-        )
+class TermModel(FittedModel):
+    """Abstract: a fitted posterior that is a sum of terms."""
 
     @property
     def constant_(self) -> float:
         """The part of every prediction that no feature moves."""
-        self._check_has_terms()
+        self._check_has_posterior()
         nothing = np.full((1, len(self.encoder_.columns)), np.nan)
         return float(self.target_scale_.inverse(self.posterior_.term_mean((), nothing))[0])
 
@@ -107,7 +73,7 @@ class TermModel(BaseEstimator):
 
     def _ranked(self) -> Ranked:
         """The terms by share, computed when first asked for and kept as long as the posterior is the same."""
-        self._check_has_terms()
+        self._check_has_posterior()
         cached = self.__dict__.get("_ranked_cache")
         if cached is None or cached[0] is not self.posterior_:
             # A stream of its own: the same posterior has the same intervals whenever it is asked.
@@ -222,19 +188,6 @@ class TermModel(BaseEstimator):
             variance=self.posterior_.variance(encoded),
         )
         return cumulative.cumulative_score([term.name for term in terms], parts, scores)
-
-    def _checks(self, of_rows: Mapping[str, Any]) -> Checks:
-        """What rows tell, with what is known of the columns and of the fit."""
-        went = self.fit_result_
-        fit = FitCheck(str(went.status), went.evaluations, went.seconds, went.jitter)
-        return Checks(**of_rows, columns=column_checks(self.posterior_, self.encoder_), fit=fit)
-
-    def __sklearn_tags__(self) -> Any:
-        """Say what tables are taken: missing cells and categories too."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        return tags
 
     def __getstate__(self) -> Any:
         """Leave out what can be computed again."""

@@ -40,8 +40,8 @@ class Sums(Summed):
 class Bound:
     """The bound, and what its gradient and the posterior need, in the coordinates of a_n.
 
-    `mean` is (I + A)^-1 b and `curvature` is H = I - C - mean mean', C being the covariance: (I + A)^-1, or
-    that of its blocks. Then dF/dk_n = w_n U^-1 (H a_n + y_n mean) and dF/dKuu = U^-1 inner U^-T / 2.
+    `mean` is (I + A)^-1 b and `curvature` is H = I - C - mean mean', C being (I + A)^-1, the covariance, or
+    of its blocks alone. Then dF/dk_n = w_n U^-1 (H a_n + y_n mean) and dF/dKuu = U^-1 inner U^-T / 2.
     """
 
     value: float

@@ -1,0 +1,186 @@
+"""Learning kernels of the angle: parameters and the places of inducing variables together, by L-BFGS.
+
+The first inducing variables are learned alone. Then come those that are orthogonal to them, for fewer steps:
+a step with both costs more, and little is left to learn but where they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.cluster import KMeans
+
+from termwise.encode.rows import ArrayChunk
+from termwise.errors import NumericalError
+from termwise.inference.bound import Orthogonal
+from termwise.inference.climb import FIRST_NOISES, WORST
+from termwise.inference.coarse import RESIDUALS, SEEN, Data, scatter_of
+from termwise.inference.fit import NOTHING, Fit
+from termwise.inference.kept import Kept
+from termwise.inference.progress import Clock, Monitor, Progress
+from termwise.inference.result import FitResult, Status
+from termwise.inference.sparse import SparseObjective
+from termwise.inference.spherical import SphericalModel
+from termwise.inference.workers import LocalWorkers
+from termwise.kernels.features import FEATURE, ROW
+from termwise.kernels.fused.run import cores
+from termwise.kernels.sphere import harmonics
+from termwise.linalg.threads import one_blas_thread
+from termwise.measures.base import Array
+
+SAMPLED = 20_000  # rows by which centres are found
+ROUNDS = 20  # of k-means
+TOLERANCE = 1e-6  # relative change of the bound that ends a climb
+FIRST_STEP = 0.1  # of the steepest parameter
+STEPS, LATER_STEPS = 200, 40  # at most: without the orthogonal variables, and with them
+FARTHEST = 20.0  # sd of a column, beyond which no inducing variable goes
+
+
+@dataclass(frozen=True)
+class SphericalOptions:
+    """How many inducing variables, and by how many threads."""
+
+    n_inducing: int = 128
+    n_orthogonal: int = 0
+    threads: int = field(default_factory=cores)
+
+
+def fit_spherical(
+    model: SphericalModel,
+    rows: ArrayChunk,
+    options: SphericalOptions,
+    rng: np.random.Generator,
+    monitor: Monitor | None = None,
+) -> Fit:
+    """Maximise the bound over all parameters and the places of all inducing variables."""
+    sampling, drawing = rng.spawn(2)
+    data, clock, evaluations = Data.in_memory(rows, sampling), Clock(), 0
+
+    def watch(value: float) -> None:
+        nonlocal evaluations
+        evaluations += 1
+        if monitor is not None:
+            monitor(Progress(0, evaluations, value, clock(), rows.y.size))
+
+    theta = begin = model.start(np.ones(model.n_columns), FIRST_NOISES[1])
+    first, last = first_places(model, theta, data.sample.X[:SAMPLED], options, drawing)
+    kept = Kept()
+    with one_blas_thread():
+        objective = SparseObjective(model, data.chunks, first, LocalWorkers(options.threads), kept)
+        theta, objective, status = climbed(objective, theta, STEPS, watch)
+        if len(last):
+            if model.variance_of_terms(theta) < NOTHING:  # features that the kernel has next to nothing of
+                theta, objective = begin, replace(objective, inducing=first)
+            both, apart = np.concatenate([objective.inducing, last]), Orthogonal(len(last))
+            objective = replace(objective, inducing=both, orthogonal=apart)
+            theta, objective, status = climbed(objective, theta, LATER_STEPS, watch)
+        solution = objective.posterior(theta)
+    seen = model.encoded(theta, data.sample.X[:RESIDUALS])
+    result = FitResult(
+        status=status,
+        objective=solution.objective,
+        evaluations=evaluations,
+        seconds=clock(),
+        jitter=objective.jitter,
+        starts=(solution.objective,),
+        rows=rows.y.size,
+        inducing=len(objective.inducing),
+    )
+    noise = scatter_of(solution, seen, data)
+    return Fit(model, theta, replace(solution.posterior, seen=seen[:SEEN]), noise, result)
+
+
+def climbed(
+    objective: SparseObjective, theta: Array, steps: int, watch: Callable[[float], None]
+) -> tuple[Array, SparseObjective, Status]:
+    """The best parameters and places that so many steps find."""
+    model = objective.model
+    assert isinstance(model, SphericalModel), "places are on the sphere"
+    movable = movable_places(objective.inducing)
+    n = objective.chunks[0].read().y.size if len(objective.chunks) == 1 else 1
+    low, high = np.transpose(model.bounds())
+
+    def at(vector: Array) -> SparseObjective:
+        moved = objective.inducing.copy()
+        moved[movable, :-1] = vector[theta.size :].reshape(-1, model.n_features)
+        return replace(objective, inducing=moved)
+
+    def negative(vector: Array) -> tuple[float, Array]:
+        there = at(vector)
+        try:
+            value, gradient, by_rows = there.value_and_gradients(vector[: theta.size])
+        except (NumericalError, np.linalg.LinAlgError):
+            return WORST, np.zeros(vector.size)  # the line search takes a shorter step
+        watch(value)
+        cells = model.cells_gradient(vector[: theta.size], there.inducing, by_rows)[movable]
+        return -value / n, -np.concatenate([gradient, cells.ravel()]) / n
+
+    places = objective.inducing[movable, :-1].ravel()
+    low = np.concatenate([low, np.full(places.size, -FARTHEST)])
+    high = np.concatenate([high, np.full(places.size, FARTHEST)])
+    begin = np.clip(np.concatenate([theta, places]), low, high)
+    value, slope = negative(begin)
+    if value >= WORST:
+        raise NumericalError("no kernel matrix at the start was positive definite; look for duplicate rows")
+    # Where nothing is known of the curvature, a long step can end where the variance is zero.
+    unit = np.sqrt(min(1.0, FIRST_STEP / max(float(np.max(np.abs(slope))), 1e-300)))
+
+    def scaled(vector: Array) -> tuple[float, Array]:
+        value, slope = negative(np.clip(vector * unit, low, high))
+        return value, slope * unit
+
+    bounds = list(zip(low / unit, high / unit, strict=True))
+    options = {"maxiter": steps, "ftol": TOLERANCE, "gtol": 1e-7, "maxcor": 20}
+    found = minimize(scaled, begin / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    best = np.clip(found.x * unit, low, high)
+    status = {0: Status.CONVERGED, 1: Status.MAX_STEPS}.get(found.status, Status.STUCK)
+    return best[: theta.size], at(best), status
+
+
+def movable_places(inducing: Array) -> NDArray[np.bool_]:
+    """Which inducing variables have a place of their own: not harmonics, which stand for a whole degree."""
+    movable: NDArray[np.bool_] = inducing[:, -1] <= FEATURE
+    return movable
+
+
+def first_places(
+    model: SphericalModel, theta: Array, X: Array, options: SphericalOptions, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Where the first inducing variables and the orthogonal ones begin: at the centres of one k-means.
+
+    Two sets of centres would meet, and where they do the orthogonal ones have nothing left to tell.
+    """
+    different = np.unique(X[:, :-1], axis=0)
+    of_degrees = model.features == "harmonics"
+    first = 0 if of_degrees else options.n_inducing
+    count = min(first + options.n_orthogonal, len(different))
+    centres = different
+    if count < len(different):
+        seed = int(rng.integers(2**31))
+        centres = KMeans(count, n_init=1, max_iter=ROUNDS, random_state=seed).fit(X[:, :-1]).cluster_centers_
+    centres = centres[rng.permutation(len(centres))]
+    tag = ROW if model.features == "points" else FEATURE
+    ahead = _tagged(centres[: min(first, len(centres))], tag)
+    if of_degrees:
+        ahead = _of_degrees(model, theta, options.n_inducing, rng)
+    return ahead, _tagged(centres[first : first + options.n_orthogonal], ROW)
+
+
+def _tagged(places: Array, tag: int) -> Array:
+    return np.column_stack([places, np.full(len(places), float(tag))])
+
+
+def _of_degrees(model: SphericalModel, theta: Array, count: int, rng: np.random.Generator) -> Array:
+    """So many harmonics, from the lowest degrees on, along directions drawn with equal chance for all."""
+    factors = np.exp(theta[: model.n_features + 1])
+    found, left = [], count
+    for tag, degree in enumerate(model.known(theta).degrees, start=1):
+        here = min(left, harmonics(model.n_features + 1, degree))
+        drawn = rng.standard_normal((here, model.n_features + 1))
+        found.append(_tagged(drawn[:, :-1] / drawn[:, -1:] * factors[-1] / factors[:-1], tag))
+        left -= here
+    return np.concatenate(found)
