@@ -100,7 +100,7 @@ def climbed(
     """The best parameters and places that so many steps find."""
     model = objective.model
     assert isinstance(model, SphericalModel), "places are on the sphere"
-    movable = movable_places(objective.inducing)
+    movable = movable_places(model, objective.inducing)
     n = objective.chunks[0].read().y.size if len(objective.chunks) == 1 else 1
     low, high = np.transpose(model.bounds())
 
@@ -141,9 +141,9 @@ def climbed(
     return best[: theta.size], at(best), status
 
 
-def movable_places(inducing: Array) -> NDArray[np.bool_]:
+def movable_places(model: SphericalModel, inducing: Array) -> NDArray[np.bool_]:
     """Which inducing variables have a place of their own: not harmonics, which stand for a whole degree."""
-    movable: NDArray[np.bool_] = inducing[:, -1] <= FEATURE
+    movable: NDArray[np.bool_] = (inducing[:, -1] == ROW) | (model.features != "harmonics")
     return movable
 
 
@@ -155,19 +155,21 @@ def first_places(
     Two sets of centres would meet, and where they do the orthogonal ones have nothing left to tell.
     """
     different = np.unique(X[:, :-1], axis=0)
-    of_degrees = model.features == "harmonics"
-    first = 0 if of_degrees else options.n_inducing
-    count = min(first + options.n_orthogonal, len(different))
+    of_degrees, first = model.features == "harmonics", options.n_inducing
+    if model.features != "points":
+        # More features than all of their degrees have harmonics would be sums of each other.
+        degrees = model.known(theta).degrees
+        first = min(first, sum(harmonics(model.n_features + 1, degree) for degree in degrees))
+    placed = 0 if of_degrees else first
+    count = min(placed + options.n_orthogonal, len(different))
     centres = different
-    if count < len(different):
+    if 0 < count < len(different):
         seed = int(rng.integers(2**31))
         centres = KMeans(count, n_init=1, max_iter=ROUNDS, random_state=seed).fit(X[:, :-1]).cluster_centers_
     centres = centres[rng.permutation(len(centres))]
     tag = ROW if model.features == "points" else FEATURE
-    ahead = _tagged(centres[: min(first, len(centres))], tag)
-    if of_degrees:
-        ahead = _of_degrees(model, theta, options.n_inducing, rng)
-    return ahead, _tagged(centres[first : first + options.n_orthogonal], ROW)
+    ahead = _of_degrees(model, theta, first, rng) if of_degrees else _tagged(centres[:placed], tag)
+    return ahead, _tagged(centres[placed:count], ROW)
 
 
 def _tagged(places: Array, tag: int) -> Array:

@@ -44,7 +44,7 @@ FEATURES = ("points", "harmonics", *ACTIVATIONS)
 class Covariances:
     """The c_l of every pair of things, (tags, tags, degrees), and their slopes for the log lengthscale.
 
-    `degrees` has the degree of each tag of a harmonic.
+    `degrees` are those that features have; of harmonics each has one, that of its tag less one.
     """
 
     series: Array
@@ -67,7 +67,7 @@ def covariances(kernel: Zonal, features: str, dimension: int, n_degrees: int) ->
         series[ROW, FEATURE, used] = series[FEATURE, ROW, used] = z[used] * N[used]
         series[FEATURE, FEATURE, used] = z[used] ** 2 / e[used] * N[used]
         slopes[FEATURE, FEATURE, used] = -series[FEATURE, FEATURE, used] * slope[used] / e[used]
-        return Covariances(series, slopes)
+        return Covariances(series, slopes, tuple(used.tolist()))
     # A harmonic here is P_n(z . x), of norm 1 / (e_n N_n); those of different degrees have nothing in common.
     tags = used.size + 1
     series, slopes = np.zeros((tags, tags, size)), np.zeros((tags, tags, size))

@@ -1,0 +1,108 @@
+"""Regression by the angle between rows: one function of all features, fast, without terms."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from termwise.encode.dense import DenseEncoder
+from termwise.encode.encoder import fit_encoder
+from termwise.encode.rows import ArrayChunk
+from termwise.encode.spherical import SphericalEncoder
+from termwise.estimators.base import keep_arguments, schema_of, seed_of
+from termwise.estimators.columns import require_columns
+from termwise.estimators.engine import require_memory
+from termwise.estimators.options import one_of, search_options, whole_number
+from termwise.estimators.predicting import PosteriorRegressor
+from termwise.estimators.projected import COPIES, UNKNOWN
+from termwise.estimators.targets import NORMAL, prepared_target
+from termwise.inference.fit_spherical import SphericalOptions, fit_spherical
+from termwise.inference.progress import monitored
+from termwise.inference.spherical import SphericalModel
+from termwise.kernels.features import FEATURES, ROW
+from termwise.kernels.fused.run import cores
+from termwise.kernels.spherical import KERNELS
+from termwise.table import read_table
+
+
+class SphericalGPRegressor(PosteriorRegressor):
+    """One function of all features, by the angle between rows. Spherical inducing features (2023).
+
+    It predicts and knows how sure it is, but has no terms: for comparison with the others. A column of levels
+    becomes one number for each level; a missing cell stands at the mean, and if there were some in `fit`, a
+    further number says where.
+
+    Parameters
+    ----------
+    kernel : {"arccos0", "arccos1", "arccos2", "se", "matern32", "matern52"}
+        That of an infinite network of one layer whose activation is a step, or max(t, 0) to the power of one
+        or two; or how smooth the function is on the sphere.
+    features : {"points", "relu", "softplus", "harmonics"}
+        What the inducing variables are: values of the function at some places, units of a network, or
+        spherical harmonics of the lowest degrees.
+    n_degrees : int
+        How many degrees of spherical harmonics the features have.
+    n_inducing : int
+        How many of them there are, at most.
+    n_orthogonal : int
+        How many more values at some places, orthogonal to them, there are: they mend mean and variance where
+        the features cannot follow.
+    unknown : {"mean", "error"}
+        Whether a level that was not seen in `fit` stands at the mean, or is refused.
+    categorical, progress, random_state, n_jobs
+        As for `OAKRegressor`.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "arccos1",
+        features: str = "points",
+        n_degrees: int = 6,
+        n_inducing: int = 128,
+        n_orthogonal: int = 0,
+        categorical: Any = "auto",
+        unknown: str = "mean",
+        progress: Any = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        keep_arguments(self, locals())
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a table and a target; any frame, numpy array or list of rows.
+
+        Writes `encoder_`, `target_scale_`, `posterior_`, `noise_`, `fit_result_` and `objective_`.
+        """
+        self._check_options()
+        table = read_table(X)
+        target, scale = prepared_target(NORMAL, y, None, table.n_rows)
+        schema = schema_of(table, self.categorical)
+        table = schema.check(table, owner=type(self).__name__)
+        encoder = fit_encoder(schema, table, flow=False, unknown=UNKNOWN[self.unknown])
+        require_columns(encoder)
+        encoded = encoder.transform(table)
+        dense = DenseEncoder.fit(encoder, encoded)
+        numbers = 8 * table.n_rows * len(dense.names)
+        require_memory(COPIES * numbers, f"a table of {len(dense.names)} numbers a row", "leave columns out")
+        rows = np.column_stack([dense.spread(encoded), np.full(table.n_rows, float(ROW))])
+        model = SphericalModel(len(dense.names), self.kernel, self.features, self.n_degrees)
+        threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else cores()
+        options = SphericalOptions(self.n_inducing, self.n_orthogonal, threads)
+        rng = np.random.default_rng(seed_of(self.random_state))
+        with monitored(self.progress) as monitor:
+            found = fit_spherical(model, ArrayChunk(rows, target.y), options, rng, monitor)
+        factors = np.exp(found.theta[: len(dense.names) + 1])
+        self._keep(found, SphericalEncoder(dense, factors), scale)
+        self.likelihood_, self.exposed_ = None, False
+        return self
+
+    def _check_options(self) -> None:
+        one_of("kernel", self.kernel, tuple(KERNELS))
+        one_of("features", self.features, FEATURES)
+        one_of("unknown", self.unknown, tuple(UNKNOWN))
+        whole_number("n_degrees", self.n_degrees, at_least=1)
+        whole_number("n_inducing", self.n_inducing, at_least=1)
+        whole_number("n_orthogonal", self.n_orthogonal, at_least=0)
+        search_options(1, self.n_jobs, self.progress)
