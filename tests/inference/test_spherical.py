@@ -8,10 +8,12 @@ from termwise.encode.rows import ArrayChunk
 from termwise.inference.bound import Bound, Orthogonal, Sums
 from termwise.inference.exact import ExactObjective
 from termwise.inference.sparse import SparseObjective
+from termwise.inference.sparse_sites import SparseSiteObjective
 from termwise.inference.spherical import SphericalModel
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.features import FEATURE, FEATURES, ROW
 from termwise.kernels.spherical import KERNELS
+from termwise.likelihoods import Gaussian, Likelihood, Logit
 
 ROWS, COLUMNS, FIRST, LAST = 60, 3, 9, 5
 NOISE = 0.05
@@ -210,3 +212,54 @@ def test_predictions_are_those_of_the_paper(features):
     found = at.posterior(theta).posterior
     np.testing.assert_allclose(found.mean(new), np.column_stack([A, C]) @ mean, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(found.variance(new), variance, rtol=1e-6, atol=1e-7)
+
+
+def site_objective(
+    orthogonal: Orthogonal | None, likelihood: Likelihood, y: np.ndarray
+) -> SparseSiteObjective:
+    model = SphericalModel(COLUMNS, "matern52", "softplus", 4, likelihood)
+    theta = model.start(np.ones(COLUMNS + 1), NOISE)
+    Z = inducing("softplus", model, theta)
+    rows = [ArrayChunk(table()[0], y)]
+    return SparseSiteObjective(model, rows, Z, LocalWorkers(1), tolerance=1e-12, orthogonal=orthogonal)
+
+
+@pytest.mark.parametrize("orthogonal", [None, Orthogonal(LAST), Orthogonal(LAST, mean_only=True)])
+def test_sites_of_normal_noise_are_the_closed_form(orthogonal):
+    _, y = table()
+    sites = site_objective(orthogonal, Gaussian(), y)
+    model = SphericalModel(COLUMNS, "matern52", "softplus", 4)
+    closed = SparseObjective(model, sites.chunks, sites.inducing, LocalWorkers(1), orthogonal=orthogonal)
+    theta = model.start(np.ones(COLUMNS + 1), NOISE)
+    value, gradient = sites.value_and_gradient(theta)
+    expected, slope = closed.value_and_gradient(theta)
+    assert value == pytest.approx(expected, rel=1e-8)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-5, atol=1e-5)
+    new = model.encoded(theta, table(5, 12)[0])
+    one, other = sites.posterior(theta).posterior, closed.posterior(theta).posterior
+    np.testing.assert_allclose(one.mean(new), other.mean(new), atol=1e-6)
+    np.testing.assert_allclose(one.variance(new), other.variance(new), atol=1e-6)
+
+
+@pytest.mark.parametrize("orthogonal", [None, Orthogonal(LAST), Orthogonal(LAST, mean_only=True)])
+def test_gradients_of_labels(orthogonal):
+    _, y = table()
+    at = site_objective(orthogonal, Logit(), (y > 0.0).astype(float))
+    theta = at.model.start(np.ones(COLUMNS + 1), NOISE)
+    _, gradient = at.value_and_gradient(theta)
+    step = 1e-4
+    numeric = [
+        (at.value_and_gradient(theta + step * e)[0] - at.value_and_gradient(theta - step * e)[0])
+        / (2.0 * step)
+        for e in np.eye(theta.size)
+    ]
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-4)
+
+
+def test_labels_apart_are_never_better():
+    _, y = table()
+    given = (None, Orthogonal(LAST), Orthogonal(LAST, mean_only=True))
+    at = [site_objective(orthogonal, Logit(), (y > 0.0).astype(float)) for orthogonal in given]
+    theta = at[0].model.start(np.ones(COLUMNS + 1), NOISE)
+    whole, apart, mean = (one.value_and_gradient(theta)[0] for one in at)
+    assert whole > apart > mean

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from operator import add
 
@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 
 from termwise.errors import NumericalError
 from termwise.inference.blocks import Chunk, Push, Reached, Setting
-from termwise.inference.bound import shrinkage_root
+from termwise.inference.bound import Orthogonal, shrinkage_root
 from termwise.inference.climb import WORST
 from termwise.inference.kept import Kept
 from termwise.inference.learnable import Learnable
@@ -38,10 +38,15 @@ NO_NUMBERS = "the sums over rows are no numbers to compute with"
 
 @dataclass(frozen=True, eq=False)
 class Inducing:
-    """q(u) by its natural parameters: precision I + outer, and linear; u is standard normal a priori."""
+    """q(u) by its natural parameters: precision I + outer, and linear; u is standard normal a priori.
+
+    If the last of u are orthogonal to the others, the mean is the same and the covariance is that of two
+    blocks: where a bound with a covariance in blocks is at rest, its mean follows from all of `outer`.
+    """
 
     outer: Array
     linear: Array
+    orthogonal: Orthogonal | None = None
 
     @classmethod
     def prior(cls, size: int) -> Inducing:
@@ -53,11 +58,11 @@ class Inducing:
         """What the rows ask for."""
         return cls(np.triu(sums.outer) + np.triu(sums.outer, 1).T, sums.linear)
 
-    @classmethod
-    def _from(cls, flat: Array, size: int) -> Inducing:
+    def _with(self, flat: Array) -> Inducing:
+        size = self.linear.size
         upper = np.zeros((size, size))
         upper[_upper(size)] = flat[size:]
-        return cls(upper + np.triu(upper, 1).T, flat[:size])
+        return replace(self, outer=upper + np.triu(upper, 1).T, linear=flat[:size])
 
     @property
     def _flat(self) -> Array:
@@ -68,29 +73,40 @@ class Inducing:
         here = self._flat
         residual = Inducing.asked(sums)._flat - here
         there = here + step * residual if mixing is None else mixing.next(here, residual, step)
-        return Inducing._from(there, self.linear.size)
+        return self._with(there)
 
     def scaled(self, by: float) -> Inducing:
         """What is known of so many times the rows, if these are like all."""
-        return Inducing(by * self.outer, by * self.linear)
+        return replace(self, outer=by * self.outer, linear=by * self.linear)
+
+    @property
+    def taken(self) -> Array:
+        """What the covariance is made of: all of outer, or its blocks."""
+        return self.outer if self.orthogonal is None else self.orthogonal.apart(self.outer)[0]
 
     def moments(self) -> tuple[Array, Array, float]:
         """The mean, an upper triangle whose square C C' is the covariance, and KL from the prior."""
-        size = self.linear.size
         if not (np.all(np.isfinite(self.outer)) and np.all(np.isfinite(self.linear))):
             raise NumericalError(NO_NUMBERS)  # dpotrf does not tell
-        # C = F^-1 for the precision F'F, F upper triangular, has C C' = (F'F)^-1.
-        spread = np.array(self.outer, order="F")
-        spread.reshape(-1, order="F")[:: size + 1] += 1.0
-        if in_place("dpotrf", spread):
-            raise NumericalError(NO_NUMBERS)
-        log_determinant = 2.0 * float(np.sum(np.log(np.diag(spread))))
-        invert_upper(spread)
-        spread = np.ascontiguousarray(np.triu(spread))
+        spread, log_determinant = _spread(self.outer)
         mean = spread @ (spread.T @ self.linear)
+        if self.orthogonal is not None:
+            spread, log_determinant = _spread(self.taken)
         trace = float(np.sum(spread**2))
-        divergence = 0.5 * (log_determinant + trace - size + float(mean @ mean))
+        divergence = 0.5 * (log_determinant + trace - mean.size + float(mean @ mean))
         return mean, spread, divergence
+
+
+def _spread(outer: Array) -> tuple[Array, float]:
+    """An upper triangle C with C C' = (I + outer)^-1, and the log determinant of I + outer."""
+    # C = F^-1 for the precision F'F, F upper triangular, has C C' = (F'F)^-1.
+    spread = np.array(outer, order="F")
+    spread.reshape(-1, order="F")[:: len(outer) + 1] += 1.0
+    if in_place("dpotrf", spread):
+        raise NumericalError(NO_NUMBERS)
+    log_determinant = 2.0 * float(np.sum(np.log(np.diag(spread))))
+    invert_upper(spread)
+    return np.ascontiguousarray(np.triu(spread)), log_determinant
 
 
 @lru_cache(maxsize=2)
@@ -156,6 +172,7 @@ class SparseSiteObjective:
     known: Inducing | None = None
     tolerance: float = TOLERANCE
     rested: bool = True  # whether the last search came to rest
+    orthogonal: Orthogonal | None = None  # whether the last inducing rows are so
     _root: Array | None = None  # through which `known` was found
 
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
@@ -200,8 +217,9 @@ class SparseSiteObjective:
         """Where to begin: with what is known, with what rows say of themselves, with nothing."""
         if self.known is not None:
             yield self._known_through(push.root)
-        yield Inducing.asked(reduce(add, self.workers.map(first_statistics, self.chunks, push)))
-        yield Inducing.prior(len(self.inducing))
+        first = Inducing.asked(reduce(add, self.workers.map(first_statistics, self.chunks, push)))
+        for begin in (first, Inducing.prior(len(self.inducing))):
+            yield replace(begin, orthogonal=self.orthogonal)
 
     def _moved(self, push: Push, here: Inducing) -> Rest | None:
         """Where steps from here end; those that go too far are shortened."""
@@ -243,7 +261,7 @@ class SparseSiteObjective:
         if self._root is None:
             return self.known
         to: Array = solve_triangular(root, self._root)
-        return Inducing(to @ self.known.outer @ to.T, to @ self.known.linear)
+        return replace(self.known, outer=to @ self.known.outer @ to.T, linear=to @ self.known.linear)
 
     def _look(self, setting: Setting, root: Array, here: Inducing) -> tuple[View, SiteSums, float]:
         mean, spread, divergence = here.moments()
@@ -255,7 +273,8 @@ class SparseSiteObjective:
         """What is known at theta, with the inducing rows as centres; sets `jitter` and `rested`."""
         rest = self._settle(self._setting(theta, late=False))
         # What rows ask for is a sum of squares; what mixing has led to need not be one.
-        taken = shrinkage_root(Inducing.asked(rest.sums).outer)
+        asked = replace(Inducing.asked(rest.sums), orthogonal=self.orthogonal)
+        taken = shrinkage_root(asked.taken)
         root = rest.view.root
         posterior = self.model.posterior(theta, self.inducing, root @ rest.view.mean, root @ taken, 0.0)
         value = rest.value + self.model.log_prior(theta)[0]
