@@ -11,9 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from termwise import AdditiveGPClassifier, OAKClassifier
 from termwise.errors import OptionError, TargetError, TermwiseWarning
-from termwise.estimators.classifier import joint_result
 from termwise.estimators.labels import classes_of
 from termwise.estimators.merge import merged_rows
+from termwise.estimators.probabilities import joint_result
 from termwise.estimators.targets import Target
 from termwise.inference.result import FitResult, Status
 from termwise.likelihoods import Logit

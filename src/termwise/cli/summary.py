@@ -20,7 +20,7 @@ def summary(model: TermModel) -> dict[str, Any]:
 
     A classifier has `labels` too, and with more than two of them the terms are under `each`, by label.
     """
-    from termwise.estimators.classifier import joint_result
+    from termwise.estimators.probabilities import joint_result
 
     parts = getattr(model, "estimators_", [model])
     encoder = parts[0].encoder_

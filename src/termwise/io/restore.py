@@ -14,10 +14,11 @@ import numpy as np
 from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder, RowEncoder
 from termwise.encode.flow import Flow
 from termwise.encode.scale import Standardise
-from termwise.estimators.classifier import LINKS, AdditiveClassifier
+from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.columns import ColumnChoice
 from termwise.estimators.options import KERNELS, one_of
 from termwise.estimators.predicting import TermRegressor
+from termwise.estimators.probabilities import LINKS
 from termwise.estimators.projected import INFERENCES, ProjectedGPRegressor
 from termwise.estimators.targets import LIKELIHOODS, NORMAL
 from termwise.estimators.terms import TermModel
