@@ -7,7 +7,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from termwise.errors import OptionError
-from termwise.estimators.spherical import SphericalGPRegressor
+from termwise.estimators.spherical import SphericalGPClassifier, SphericalGPRegressor
 from termwise.inference.fit_spherical import SphericalOptions, first_places, movable_places
 from termwise.inference.spherical import SphericalModel
 from termwise.kernels.features import FEATURES
@@ -23,7 +23,7 @@ def table(rows: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(1.5 * X[:, 0]) * X[:, 1] + NOISE * rng.standard_normal(rows)
 
 
-@parametrize_with_checks([SphericalGPRegressor(n_inducing=8)])
+@parametrize_with_checks([SphericalGPRegressor(n_inducing=8), SphericalGPClassifier(n_inducing=8)])
 def test_it_is_an_estimator_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -54,6 +54,39 @@ def test_orthogonal_points_mend_what_features_cannot(kernel, features):
     gain = mended.log_predictive_density(new, target) - alone.log_predictive_density(new, target)
     assert np.mean(gain) > 0.02
     assert mended.fit_result_.inducing > alone.fit_result_.inducing
+
+
+@pytest.mark.parametrize("features", ["points", "softplus"])
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_it_learns_labels(features, link):
+    X, y = table()
+    options = {"features": features, "link": link, "kernel": "matern52", "n_orthogonal": 12, **QUICK}
+    model = SphericalGPClassifier(**options).fit(X, np.where(y > 0.0, "yes", "no"))
+    new, target = table(400, 1)
+    labels = np.where(target > 0.0, "yes", "no")
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.score(new, labels) > 0.85
+    p = model.predict_proba(new)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_allclose(
+        model.log_predictive_density(new, labels), np.log(p[np.arange(400), (labels == "yes").astype(int)])
+    )
+    assert model.fit_result_.inducing == 36
+
+
+def test_more_than_two_labels_and_weights():
+    X, y = table(200)
+    labels = np.digitize(y, [-0.6, 0.6])
+    model = SphericalGPClassifier(kernel="matern52", **QUICK).fit(X, labels)
+    assert len(model.estimators_) == 3
+    assert model.score(X, labels) > 0.8
+    twice = SphericalGPClassifier(kernel="matern52", **QUICK).fit(
+        X, labels > 0, sample_weight=np.full(200, 2.0)
+    )
+    doubled = SphericalGPClassifier(kernel="matern52", **QUICK).fit(np.r_[X, X], np.r_[labels, labels] > 0)
+    np.testing.assert_allclose(twice.predict_proba(X), doubled.predict_proba(X), atol=1e-6)
+    with pytest.raises(OptionError, match="link is 'cauchit'"):
+        SphericalGPClassifier(link="cauchit").fit(X, labels)
 
 
 def test_columns_of_all_kinds():

@@ -1,7 +1,8 @@
-"""Regression by the angle between rows: one function of all features, fast, without terms."""
+"""Regression and classification by the angle between rows: one function of all features, without terms."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,20 +14,75 @@ from termwise.encode.spherical import SphericalEncoder
 from termwise.estimators.base import keep_arguments, schema_of, seed_of
 from termwise.estimators.columns import require_columns
 from termwise.estimators.engine import require_memory
+from termwise.estimators.fitted import FittedModel
+from termwise.estimators.merge import merged_rows, repeated_rows
 from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import PosteriorRegressor
+from termwise.estimators.probabilities import PosteriorClassifier
 from termwise.estimators.projected import COPIES, UNKNOWN
-from termwise.estimators.targets import NORMAL, prepared_target
+from termwise.estimators.targets import NORMAL, Target, prepared_target
+from termwise.inference.fit import Fit
 from termwise.inference.fit_spherical import SphericalOptions, fit_spherical
 from termwise.inference.progress import monitored
 from termwise.inference.spherical import SphericalModel
 from termwise.kernels.features import FEATURES, ROW
 from termwise.kernels.fused.run import cores
 from termwise.kernels.spherical import KERNELS
-from termwise.table import read_table
+from termwise.measures.base import Array
+from termwise.table import Table, read_table
 
 
-class SphericalGPRegressor(PosteriorRegressor):
+class Spherical(FittedModel):
+    """Abstract: the way from a table to the posterior of a function of the angle."""
+
+    kernel: str
+    features: str
+    n_degrees: int
+    n_inducing: int
+    n_orthogonal: int
+    categorical: Any
+    unknown: str
+    progress: Any
+    random_state: Any
+    n_jobs: int | None
+
+    def _check_options(self) -> None:
+        one_of("kernel", self.kernel, tuple(KERNELS))
+        one_of("features", self.features, FEATURES)
+        one_of("unknown", self.unknown, tuple(UNKNOWN))
+        whole_number("n_degrees", self.n_degrees, at_least=1)
+        whole_number("n_inducing", self.n_inducing, at_least=1)
+        whole_number("n_orthogonal", self.n_orthogonal, at_least=0)
+        search_options(1, self.n_jobs, self.progress)
+
+    def _learn(self, table: Table, target: Target) -> tuple[SphericalEncoder, Fit]:
+        """Learn from a table and a target in the units that the engine works in."""
+        n_rows = table.n_rows
+        if target.likelihood is not None:
+            table, target = merged_rows(table, target)
+        schema = schema_of(table, self.categorical)
+        table = schema.check(table, owner=type(self).__name__)
+        counted = repeated_rows(target.times, table.n_rows)
+        encoder = fit_encoder(schema, table, flow=False, unknown=UNKNOWN[self.unknown], counted=counted)
+        require_columns(encoder)
+        encoded = encoder.transform(table)
+        dense = DenseEncoder.fit(encoder, encoded[counted])
+        numbers = 8 * table.n_rows * len(dense.names)
+        require_memory(COPIES * numbers, f"a table of {len(dense.names)} numbers a row", "leave columns out")
+        X = np.column_stack([dense.spread(encoded), np.full(table.n_rows, float(ROW))])
+        rows = ArrayChunk(X, target.y, target.power, target.offset)
+        likelihood = target.likelihood
+        model = SphericalModel(len(dense.names), self.kernel, self.features, self.n_degrees, likelihood)
+        threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else cores()
+        options = SphericalOptions(self.n_inducing, self.n_orthogonal, threads)
+        rng = np.random.default_rng(seed_of(self.random_state))
+        with monitored(self.progress) as monitor:
+            found = fit_spherical(model, rows, options, rng, monitor)
+        factors = np.exp(found.theta[: len(dense.names) + 1])
+        return SphericalEncoder(dense, factors), replace(found, result=replace(found.result, rows=n_rows))
+
+
+class SphericalGPRegressor(PosteriorRegressor, Spherical):
     """One function of all features, by the angle between rows. Spherical inducing features (2023).
 
     It predicts and knows how sure it is, but has no terms: for comparison with the others. A column of levels
@@ -78,31 +134,47 @@ class SphericalGPRegressor(PosteriorRegressor):
         self._check_options()
         table = read_table(X)
         target, scale = prepared_target(NORMAL, y, None, table.n_rows)
-        schema = schema_of(table, self.categorical)
-        table = schema.check(table, owner=type(self).__name__)
-        encoder = fit_encoder(schema, table, flow=False, unknown=UNKNOWN[self.unknown])
-        require_columns(encoder)
-        encoded = encoder.transform(table)
-        dense = DenseEncoder.fit(encoder, encoded)
-        numbers = 8 * table.n_rows * len(dense.names)
-        require_memory(COPIES * numbers, f"a table of {len(dense.names)} numbers a row", "leave columns out")
-        rows = np.column_stack([dense.spread(encoded), np.full(table.n_rows, float(ROW))])
-        model = SphericalModel(len(dense.names), self.kernel, self.features, self.n_degrees)
-        threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else cores()
-        options = SphericalOptions(self.n_inducing, self.n_orthogonal, threads)
-        rng = np.random.default_rng(seed_of(self.random_state))
-        with monitored(self.progress) as monitor:
-            found = fit_spherical(model, ArrayChunk(rows, target.y), options, rng, monitor)
-        factors = np.exp(found.theta[: len(dense.names) + 1])
-        self._keep(found, SphericalEncoder(dense, factors), scale)
+        encoder, found = self._learn(table, target)
+        self._keep(found, encoder, scale)
         self.likelihood_, self.exposed_ = None, False
         return self
 
+
+class SphericalGPClassifier(PosteriorClassifier, Spherical):
+    """Classification by the angle between rows; arguments as those of `SphericalGPRegressor`.
+
+    With more than two labels each has a function of its own, in `estimators_` in the order of `classes_`.
+
+    Parameters
+    ----------
+    link : {"logit", "probit"}
+        How the probability follows from the latent function.
+    class_weight : dict, "balanced" or None
+        How much the rows of each label count beside each other, as for `OAKClassifier`.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "arccos1",
+        features: str = "points",
+        n_degrees: int = 6,
+        n_inducing: int = 128,
+        n_orthogonal: int = 0,
+        categorical: Any = "auto",
+        link: str = "logit",
+        class_weight: Any = None,
+        unknown: str = "mean",
+        progress: Any = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        keep_arguments(self, locals())
+
     def _check_options(self) -> None:
-        one_of("kernel", self.kernel, tuple(KERNELS))
-        one_of("features", self.features, FEATURES)
-        one_of("unknown", self.unknown, tuple(UNKNOWN))
-        whole_number("n_degrees", self.n_degrees, at_least=1)
-        whole_number("n_inducing", self.n_inducing, at_least=1)
-        whole_number("n_orthogonal", self.n_orthogonal, at_least=0)
-        search_options(1, self.n_jobs, self.progress)
+        Spherical._check_options(self)
+        self._check_label_options()
+
+    def _fit_one(self, table: Table, target: Target, classes: Array) -> Self:
+        encoder, found = self._learn(table, target)
+        return self._keep_labels(found, encoder, classes)

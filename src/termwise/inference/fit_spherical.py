@@ -18,12 +18,12 @@ from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
 from termwise.inference.bound import Orthogonal
 from termwise.inference.climb import FIRST_NOISES, WORST
-from termwise.inference.coarse import RESIDUALS, SEEN, Data, scatter_of
+from termwise.inference.coarse import RESIDUALS, SEEN, AnySparse, Data, scatter_of
 from termwise.inference.fit import NOTHING, Fit
-from termwise.inference.kept import Kept
 from termwise.inference.progress import Clock, Monitor, Progress
 from termwise.inference.result import FitResult, Status
 from termwise.inference.sparse import SparseObjective
+from termwise.inference.sparse_sites import SparseSiteObjective
 from termwise.inference.spherical import SphericalModel
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.features import FEATURE, ROW
@@ -31,6 +31,7 @@ from termwise.kernels.fused.run import cores
 from termwise.kernels.sphere import harmonics
 from termwise.linalg.threads import one_blas_thread
 from termwise.measures.base import Array
+from termwise.posterior.noise import Noise
 
 SAMPLED = 20_000  # rows by which centres are found
 ROUNDS = 20  # of k-means
@@ -66,22 +67,23 @@ def fit_spherical(
         if monitor is not None:
             monitor(Progress(0, evaluations, value, clock(), rows.y.size))
 
-    theta = begin = model.start(np.ones(model.n_columns), FIRST_NOISES[1])
-    first, last = first_places(model, theta, data.sample.X[:SAMPLED], options, drawing)
-    kept = Kept()
+    begin = model.start(np.ones(model.n_columns), FIRST_NOISES[1])
+    first, last = first_places(model, begin, data.sample.X[:SAMPLED], options, drawing)
+    kind = SparseObjective if model.likelihood is None else SparseSiteObjective
     with one_blas_thread():
-        objective = SparseObjective(model, data.chunks, first, LocalWorkers(options.threads), kept)
-        theta, objective, status = climbed(objective, theta, STEPS, watch)
+        objective: AnySparse = kind(model, data.chunks, first, LocalWorkers(options.threads))
+        theta, status = climb_places(objective, begin, STEPS, watch)
         if len(last):
             if model.variance_of_terms(theta) < NOTHING:  # features that the kernel has next to nothing of
-                theta, objective = begin, replace(objective, inducing=first)
+                theta, objective.inducing = begin, first
             both, apart = np.concatenate([objective.inducing, last]), Orthogonal(len(last))
-            objective = replace(objective, inducing=both, orthogonal=apart)
-            theta, objective, status = climbed(objective, theta, LATER_STEPS, watch)
+            objective = kind(model, data.chunks, both, LocalWorkers(options.threads), orthogonal=apart)
+            theta, status = climb_places(objective, theta, LATER_STEPS, watch)
         solution = objective.posterior(theta)
     seen = model.encoded(theta, data.sample.X[:RESIDUALS])
+    noise = Noise.normal(0.0) if model.likelihood else scatter_of(solution, seen, data)
     result = FitResult(
-        status=status,
+        status=status.if_rested(objective.rested),
         objective=solution.objective,
         evaluations=evaluations,
         seconds=clock(),
@@ -90,39 +92,47 @@ def fit_spherical(
         rows=rows.y.size,
         inducing=len(objective.inducing),
     )
-    noise = scatter_of(solution, seen, data)
     return Fit(model, theta, replace(solution.posterior, seen=seen[:SEEN]), noise, result)
 
 
-def climbed(
-    objective: SparseObjective, theta: Array, steps: int, watch: Callable[[float], None]
-) -> tuple[Array, SparseObjective, Status]:
-    """The best parameters and places that so many steps find."""
+def climb_places(
+    objective: AnySparse, theta: Array, steps: int, watch: Callable[[float], None]
+) -> tuple[Array, Status]:
+    """The best parameters that so many steps find; the inducing variables of the objective move with them."""
     model = objective.model
     assert isinstance(model, SphericalModel), "places are on the sphere"
     movable = movable_places(model, objective.inducing)
-    n = objective.chunks[0].read().y.size if len(objective.chunks) == 1 else 1
-    low, high = np.transpose(model.bounds())
+    n = sum(chunk.read().y.size for chunk in objective.chunks)
 
-    def at(vector: Array) -> SparseObjective:
+    def move(vector: Array) -> Array:
         moved = objective.inducing.copy()
         moved[movable, :-1] = vector[theta.size :].reshape(-1, model.n_features)
-        return replace(objective, inducing=moved)
+        objective.inducing = moved
+        return vector[: theta.size]
 
     def negative(vector: Array) -> tuple[float, Array]:
-        there = at(vector)
+        at = move(vector)
         try:
-            value, gradient, by_rows = there.value_and_gradients(vector[: theta.size])
+            value, gradient, by_rows = objective.value_and_gradients(at)
         except (NumericalError, np.linalg.LinAlgError):
             return WORST, np.zeros(vector.size)  # the line search takes a shorter step
         watch(value)
-        cells = model.cells_gradient(vector[: theta.size], there.inducing, by_rows)[movable]
+        cells = model.cells_gradient(at, objective.inducing, by_rows)[movable]
         return -value / n, -np.concatenate([gradient, cells.ravel()]) / n
 
     places = objective.inducing[movable, :-1].ravel()
-    low = np.concatenate([low, np.full(places.size, -FARTHEST)])
-    high = np.concatenate([high, np.full(places.size, FARTHEST)])
-    begin = np.clip(np.concatenate([theta, places]), low, high)
+    low, high = (
+        np.concatenate([bound, np.full(places.size, edge)])
+        for bound, edge in zip(np.transpose(model.bounds()), (-FARTHEST, FARTHEST), strict=True)
+    )
+    found, status = _minimum(negative, np.clip(np.concatenate([theta, places]), low, high), low, high, steps)
+    return move(found), status
+
+
+def _minimum(
+    negative: Callable[[Array], tuple[float, Array]], begin: Array, low: Array, high: Array, steps: int
+) -> tuple[Array, Status]:
+    """By L-BFGS-B, whose first step is short."""
     value, slope = negative(begin)
     if value >= WORST:
         raise NumericalError("no kernel matrix at the start was positive definite; look for duplicate rows")
@@ -136,9 +146,8 @@ def climbed(
     bounds = list(zip(low / unit, high / unit, strict=True))
     options = {"maxiter": steps, "ftol": TOLERANCE, "gtol": 1e-7, "maxcor": 20}
     found = minimize(scaled, begin / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    best = np.clip(found.x * unit, low, high)
     status = {0: Status.CONVERGED, 1: Status.MAX_STEPS}.get(found.status, Status.STUCK)
-    return best[: theta.size], at(best), status
+    return np.clip(found.x * unit, low, high), status
 
 
 def movable_places(model: SphericalModel, inducing: Array) -> NDArray[np.bool_]:

@@ -29,6 +29,7 @@ from termwise.inference.site_blocks import (
 from termwise.inference.sites import GROWTH, LEAST_STEP, MOST_STEPS
 from termwise.inference.sparse import Solution, kept_by, push_of, through_inducing
 from termwise.inference.workers import Workers
+from termwise.kernels.fused import run
 from termwise.linalg.in_place import in_place, invert_upper
 from termwise.measures.base import Array
 
@@ -122,20 +123,21 @@ def pull_of(view: View, *, late: bool) -> SitePull:
     return SitePull(view, root @ curvature @ root.T, root @ mean, late)
 
 
-def bound_gradient(view: View, sums: SiteSums, reached: Reached) -> Array:
-    """The gradient of the bound for all parameters, for fixed whitened inducing values.
+def bound_gradient(view: View, sums: SiteSums, reached: Reached) -> tuple[Array, run.Rows]:
+    """The gradient of the bound for all parameters, and for what the loops read of the inducing rows.
 
-    These need not be at rest: with M = sum_n (dF/da_n) a_n', the gradient for Kuu = U'U is -U^-1 S U^-T / 2,
-    S being symmetric with the lower triangle of M, as a_n = U^-T k_n. At rest M itself is symmetric.
+    Whitened inducing values are fixed, and need not be at rest: with M = sum_n (dF/da_n) a_n', the gradient
+    for Kuu = U'U is -U^-1 S U^-T / 2, S being symmetric with the lower triangle of M, as a_n = U^-T k_n. At
+    rest, with a covariance that is not in blocks, M itself is symmetric.
     """
     model, theta = view.setting.model, view.setting.theta
     outer = Inducing.asked(sums).outer
     M = outer - view.spread @ (view.spread.T @ outer)
     M += np.outer(view.mean, sums.linear - outer @ view.mean)
     inner = -(np.tril(M) + np.tril(M, -1).T)
-    columns, by_variance, _ = through_inducing(view.setting, view.root, inner, reached)
+    columns, by_variance, by_rows = through_inducing(view.setting, view.root, inner, reached)
     _, dvariances = model.orders.variances(model.order_parameters(theta))
-    return np.concatenate([columns, dvariances @ by_variance, sums.parameters])
+    return np.concatenate([columns, dvariances @ by_variance, sums.parameters]), by_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,12 +179,18 @@ class SparseSiteObjective:
 
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
         """The objective and its gradient, for late parameters only if wanted; sets `jitter` and `rested`."""
+        value, gradient, _ = self.value_and_gradients(theta, late=late)
+        return value, gradient
+
+    def value_and_gradients(self, theta: Array, *, late: bool = True) -> tuple[float, Array, run.Rows]:
+        """The same, and the gradient for what the loops read of the inducing rows."""
         self.evaluations += 1
         rest = self._settle(self._setting(theta, late=late))
         pull = pull_of(rest.view, late=late)
         reached: Reached = reduce(add, self.workers.map(site_adjoint, self.chunks, pull))
         prior, gradient = self.model.log_prior(theta)
-        return rest.value + prior, gradient + bound_gradient(rest.view, rest.sums, reached)
+        by_parameters, by_rows = bound_gradient(rest.view, rest.sums, reached)
+        return rest.value + prior, gradient + by_parameters, by_rows
 
     def settled(self, theta: Array) -> Inducing:
         """What the rows tell of the inducing values at theta."""

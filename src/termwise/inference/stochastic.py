@@ -182,7 +182,7 @@ class Stochastic:
         sums = scaled(found.sums, scale)
         prior, slope = self.model.log_prior(state.theta)
         # The way back is linear in the sums.
-        slope = slope + scale * bound_gradient(view, found.sums, found.reached)
+        slope = slope + scale * bound_gradient(view, found.sums, found.reached)[0]
         value = sums.value - divergence + prior
         if not (np.isfinite(value) and np.all(np.isfinite(slope))):
             raise NumericalError(NO_NUMBERS)
