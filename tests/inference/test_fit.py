@@ -100,7 +100,7 @@ def test_the_monitor_hears_of_every_evaluation_in_turn(fitted):
     assert {progress.rows for progress in seen if progress.start < 3} == {ROWS}
     # Then each fifth of the rows is left out.
     left_out = [progress for progress in seen if progress.start >= 3]
-    assert {progress.start for progress in left_out} == {3, 4, 5, 6, 7}
+    assert {progress.start for progress in left_out} == {4, 5, 6, 7, 8}  # before them orders are tried
     assert {progress.rows for progress in left_out} == {ROWS - ROWS // 5, ROWS - ROWS // 5 - 1}
 
 

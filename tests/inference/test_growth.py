@@ -9,7 +9,8 @@ import pytest
 
 from termwise import AdditiveGPRegressor, OAKClassifier, OAKRegressor
 from termwise.encode.rows import ArrayChunk
-from termwise.inference import stochastic
+from termwise.errors import NumericalError
+from termwise.inference import growth, stochastic
 from termwise.inference.columns import FixedColumn
 from termwise.inference.fit import FitOptions, fit_exact
 from termwise.inference.growth import GAIN, grown, wide_enough
@@ -133,6 +134,27 @@ def test_a_climb_that_was_cut_short_is_no_reason_for_an_order():
     assert tried.model.orders.max_order == 1
     np.testing.assert_array_equal(tried.theta, not_tried.theta)
     assert tried.result.evaluations > not_tried.result.evaluations
+
+
+def test_where_there_is_no_kernel_matrix_an_order_is_not_held_against_it(monkeypatch):
+    """The narrower model at the parameters of the wider one: what it came to before is what counts then."""
+    failed = []
+
+    def fails(objective, theta):
+        failed.append(theta)
+        return value(Broken(), theta)
+
+    value = growth._value
+    monkeypatch.setattr(growth, "_value", fails)
+    assert largest_order(OAKRegressor(**QUICK).fit(*product(4))) == 4
+    assert failed
+
+
+class Broken:
+    evaluations = 0
+
+    def value_and_gradient(self, theta, *, late=True):
+        raise NumericalError("no")
 
 
 def test_other_models_keep_their_orders():

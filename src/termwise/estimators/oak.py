@@ -66,8 +66,8 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
     Parameters
     ----------
     max_order : int, "auto" or None
-        The most features in one term; None for all. "auto" begins with 3, in a classifier with 2, and allows
-        one more as long as that makes the evidence higher by ten nats and all terms can be listed.
+        The most features in one term; None for all. "auto" begins with 3, in a classifier with 2, and adds
+        one more as long as that makes the objective higher by ten nats and all terms can be listed.
     terms : list of names, optional
         The only terms that the model may have, in the place of max_order: ["age", "age:income"], or
         `terms_` of a model that was pruned. Columns in none of them are left out.

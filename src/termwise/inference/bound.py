@@ -40,8 +40,8 @@ class Sums(Summed):
 class Bound:
     """The bound, and what its gradient and the posterior need, in the coordinates of a_n.
 
-    `mean` is (I + A)^-1 b and `curvature` is H = I - C - mean mean', C being (I + A)^-1, the covariance, or
-    of its blocks alone. Then dF/dk_n = w_n U^-1 (H a_n + y_n mean) and dF/dKuu = U^-1 inner U^-T / 2.
+    C is the covariance: (I + A)^-1, or the inverse of its two blocks. With `mean` = (I + A)^-1 b and H, the
+    `curvature` I - C - mean mean', dF/dk_n = w_n U^-1 (H a_n + y_n mean) and dF/dKuu = U^-1 inner U^-T / 2.
     """
 
     value: float
@@ -68,7 +68,8 @@ class Bound:
         curvature = identity - cho_solve(factor, identity) - np.outer(mean, mean)
         if orthogonal is None:
             return cls(value, mean, curvature, curvature - outer, outer)
-        # The way back through the triangular factor U, of which only its product matters without blocks.
+        # With blocks F depends on U itself and not on U'U alone: the gradient for U has the lower triangle of
+        # sum_n a_n (dF/da_n)', and that for Kuu is symmetric with it.
         back = curvature @ outer + np.outer(mean, sums.linear)
         return cls(value, mean, curvature, -(np.tril(back) + np.tril(back, -1).T), taken)
 

@@ -91,14 +91,14 @@ def fit_exact(
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
     evaluations = sum(climb.evaluations for climb in climbs) - best.evaluations
-    model, best = _grown(model, best, rows, options, watch(len(climbs) - 1, rows.y.size))
+    model, best = _grown(model, best, rows, options, watch(len(climbs), rows.y.size))
     objective = dense_objective(model, rows, cores(), options.rule)
     posterior = objective.posterior(best.theta)
     evaluations += best.evaluations
     scatter = Scatter(1.0, Noise.normal(posterior.noise))
     if isinstance(objective, ExactObjective) and rows.y.size >= LEAST_ROWS:
         left_out = _leave_out(
-            objective, best.theta, options, rng, lambda fold, count: watch(len(climbs) + fold, count)
+            objective, best.theta, options, rng, lambda fold, count: watch(len(climbs) + 1 + fold, count)
         )
         scatter = left_out.scatter(posterior.noise)
         posterior = posterior.scaled(scatter.factor)

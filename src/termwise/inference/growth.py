@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from termwise.inference.climb import Climb, Effort, Objective, Watch, ascend, free_parameters
+from termwise.errors import NumericalError
+from termwise.inference.climb import WORST, Climb, Effort, Objective, Watch, ascend, free_parameters
 from termwise.inference.learnable import Learnable
 from termwise.measures.base import Array
 
@@ -31,7 +32,7 @@ def grown(
     """The model with the orders that the rows ask for, and where its climb has come to."""
     best = before
     while (wider := model.wider()) is not None:
-        objective = objective_of(wider)
+        objective, without = objective_of(wider), objective_of(model)
         theta = wider.with_last_order(best.theta, FIRST_SHARE)
         widths = np.insert(best.widths, wider.last_order, 1.0)
         short = replace(effort, widths=widths, max_steps=TRIED_STEPS)
@@ -41,13 +42,21 @@ def grown(
             whole = replace(effort, widths=tried.widths)
             tried = ascend(objective, tried.theta, free_parameters(wider), whole, watch)
             # A climb that was cut short gains by going on, whatever the order does.
-            without, _ = objective_of(model).value_and_gradient(np.delete(tried.theta, wider.last_order))
-            gain = tried.objective - max(best.objective, without)
-        evaluations = best.evaluations + objective.evaluations
+            narrow = _value(without, np.delete(tried.theta, wider.last_order))
+            gain = tried.objective - max(best.objective, narrow)
+        evaluations = best.evaluations + objective.evaluations + without.evaluations
         if gain < GAIN:
             return model, replace(best, evaluations=evaluations)
         model, best = wider, replace(tried, evaluations=evaluations)
     return model, best
+
+
+def _value(objective: Objective, theta: Array) -> float:
+    """The objective, or the worst where there is no kernel matrix."""
+    try:
+        return objective.value_and_gradient(theta, late=False)[0]
+    except (NumericalError, np.linalg.LinAlgError):
+        return -WORST
 
 
 def wide_enough(model: Learnable, theta: Array) -> Learnable:

@@ -24,7 +24,8 @@ class FitResult:
     """The outcome of a fit of so many rows.
 
     `objective` is the log marginal likelihood of the standardised target, or the sparse engine's lower bound
-    on it, plus the log prior; `starts` has it for every start, on a few rows if the engine is sparse.
+    on it, plus the log prior; `starts` has it for every start, on a few rows if the engine is sparse, before
+    orders of interactions were added.
     `jitter` is what was added to the diagonal of the matrix that the posterior is a factor of. `scale` is by
     what all variances were multiplied after it, as rows that were left out have shown. `residual` is that of
     the linear systems at the end, |b - K x| / |b| of the worst, if they were solved step by step.

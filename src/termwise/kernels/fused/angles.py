@@ -114,7 +114,7 @@ def cosines(X, i, right, block, t):
 
 @njit(inline="always", fastmath=FAST)
 def next_polynomial(n, dimension, t, P, D):
-    """P_(n + 1) and its slope in the place of P_(n - 1), in which parity n + 1 has."""
+    """P_(n + 1) and its slope, written over P_(n - 1), whose place has the same parity."""
     now, then = n % 2, (n + 1) % 2
     grow, back, all_ = 2.0 * n + dimension - 2.0, 1.0 * n, n + dimension - 2.0
     for b in range(BLOCK):
