@@ -6,10 +6,19 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from termwise.encode.rows import ArrayChunk
 from termwise.errors import OptionError
 from termwise.estimators.spherical import SphericalGPClassifier, SphericalGPRegressor
-from termwise.inference.fit_spherical import SphericalOptions, first_places, movable_places
+from termwise.inference.fit_spherical import (
+    SphericalOptions,
+    climb_places,
+    first_places,
+    fit_spherical,
+    movable_places,
+)
+from termwise.inference.sparse import SparseObjective
 from termwise.inference.spherical import SphericalModel
+from termwise.inference.workers import LocalWorkers
 from termwise.kernels.features import FEATURES
 from termwise.kernels.spherical import KERNELS
 
@@ -87,6 +96,21 @@ def test_more_than_two_labels_and_weights():
     np.testing.assert_allclose(twice.predict_proba(X), doubled.predict_proba(X), atol=1e-6)
     with pytest.raises(OptionError, match="link is 'cauchit'"):
         SphericalGPClassifier(link="cauchit").fit(X, labels)
+
+
+@pytest.mark.parametrize("kernel", ["arccos1", "arccos2", "se", "matern52"])
+@pytest.mark.parametrize("features", ["points", "softplus"])
+def test_a_climb_ends_where_another_finds_little_more(kernel, features):
+    X, y = table()
+    model = SphericalModel(2, kernel, features)
+    rows = ArrayChunk(np.column_stack([X / X.std(axis=0), np.zeros(len(X))]), (y - y.mean()) / y.std())
+    found = fit_spherical(model, rows, SphericalOptions(24), np.random.default_rng(0))
+    Z = found.posterior.centres
+    places = np.column_stack([Z[:, :2] / np.exp(found.theta[:2]), Z[:, -1]])
+    objective = SparseObjective(model, [rows], places, LocalWorkers(1))
+    again, _ = climb_places(objective, found.theta, 100, lambda value: None)
+    gained = objective.value_and_gradient(again)[0] - found.result.objective
+    assert -1e-3 < gained < 0.02 * len(y)
 
 
 def test_columns_of_all_kinds():

@@ -11,7 +11,7 @@ from termwise.inference.sparse import SparseObjective
 from termwise.inference.sparse_sites import SparseSiteObjective
 from termwise.inference.spherical import SphericalModel
 from termwise.inference.workers import LocalWorkers
-from termwise.kernels.features import FEATURE, FEATURES, ROW
+from termwise.kernels.features import FEATURE, FEATURES, POINT, ROW
 from termwise.kernels.spherical import KERNELS
 from termwise.likelihoods import Gaussian, Likelihood, Logit
 
@@ -81,6 +81,40 @@ def test_with_all_rows_inducing_it_is_exact(kind):
     one, other = exact.posterior(theta), sparse.posterior(theta).posterior
     np.testing.assert_allclose(one.mean(seen), other.mean(seen), atol=1e-6)
     np.testing.assert_allclose(one.variance(seen), other.variance(seen), atol=1e-6)
+
+
+@pytest.mark.parametrize("lengthscale", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("kind", ["se", "matern52"])
+@pytest.mark.parametrize("features", ["relu", "softplus"])
+def test_features_beside_points_are_never_worse_than_points_alone(features, kind, lengthscale):
+    """Whatever the eigenvalues that features are divided by, jitter is small beside both."""
+    model = SphericalModel(COLUMNS, kind, features)
+    theta = model.start(np.ones(COLUMNS + 1), NOISE)
+    theta[COLUMNS] = np.log(lengthscale)
+    Z = inducing(features, model, theta)
+    Z[Z[:, -1] == ROW, -1] = POINT
+    rows = [ArrayChunk(*table())]
+    both, points = (
+        SparseObjective(model, rows, part, LocalWorkers(1)).value_and_gradient(theta)[0]
+        for part in (Z, Z[-LAST:])
+    )
+    assert both > points - 1e-6
+
+
+def test_a_point_is_a_row_of_length_one():
+    model = SphericalModel(COLUMNS, "arccos2")
+    X, y = table()
+    theta = model.start(np.ones(COLUMNS + 1), NOISE)
+    rows, points = X[:9], np.column_stack([X[:9, :-1], np.full(9, float(POINT))])
+    one, other = (
+        SparseObjective(model, [ArrayChunk(X, y)], Z, LocalWorkers(1)).value_and_gradient(theta)[0]
+        for Z in (rows, points)
+    )
+    assert one == pytest.approx(other, rel=1e-8)
+    kernel = model.kernel(theta)
+    np.testing.assert_allclose(
+        np.diag(kernel.gram(model.encoded(theta, points))), kernel.variance, rtol=1e-14
+    )
 
 
 def whitened(

@@ -61,7 +61,9 @@ def test_features_become_the_activation_with_more_degrees(features):
     errors = []
     for count in (3, 6, 20):
         series = covariances(SphereSE(0.4), features, 4, count).series[ROW, FEATURE]
-        errors.append(np.max(np.abs(series @ polynomials(t, 4, series.size - 1) - ACTIVATIONS[features](t))))
+        found, wanted = series @ polynomials(t, 4, series.size - 1), ACTIVATIONS[features](t)
+        scaled = found * (found @ wanted) / (found @ found)  # features have variance one
+        errors.append(np.max(np.abs(scaled - wanted)))
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.02
 
@@ -77,6 +79,7 @@ def test_relu_and_the_arc_cosine_kernel_have_no_end():
     found = covariances(ArcCosine(1), "relu", 5, 12).series[FEATURE, FEATURE]
     counts = np.array([harmonics(5, degree) for degree in range(found.size)])
     ratios = (found / counts)[found > 0.0]
+    assert np.sum(found) == pytest.approx(1.0)
     np.testing.assert_allclose(ratios, ratios[0], rtol=1e-12)
 
 
@@ -94,8 +97,9 @@ def test_harmonics_of_different_degrees_have_nothing_in_common(dimension):
     eigenvalues = kernel.eigenvalues(dimension, 3)
     for tag, degree in enumerate(found.degrees, start=1):
         assert np.flatnonzero(found.series[tag]).size == 2  # with rows, and with its own kind
-        own = found.series[tag, tag, degree]
-        assert own == pytest.approx(1.0 / (eigenvalues[degree] * harmonics(dimension, degree)))
+        norm = 1.0 / (eigenvalues[degree] * harmonics(dimension, degree))  # of P_n, by which it is divided
+        assert found.series[tag, tag, degree] == pytest.approx(1.0)
+        assert found.series[ROW, tag, degree] == pytest.approx(1.0 / np.sqrt(norm))
 
 
 def test_all_harmonics_of_a_degree_are_that_part_of_the_kernel():
@@ -107,7 +111,7 @@ def test_all_harmonics_of_a_degree_are_that_part_of_the_kernel():
     for tag, degree in enumerate(found.degrees, start=1):
         V = rng.standard_normal((harmonics(dimension, degree), dimension))
         V /= np.linalg.norm(V, axis=1)[:, None]
-        cross = polynomials(X @ V.T, dimension, degree)[degree]
+        cross = found.series[ROW, tag, degree] * polynomials(X @ V.T, dimension, degree)[degree]
         inner = found.series[tag, tag, degree] * polynomials(V @ V.T, dimension, degree)[degree]
         total += cross @ np.linalg.solve(inner, cross.T)
     e = kernel.eigenvalues(dimension, max(found.degrees))
@@ -123,6 +127,19 @@ def test_slopes_for_the_lengthscale(kind, features):
     more, less = (covariances(kind(0.7 * np.exp(s)), features, 5, 5).series for s in (step, -step))
     found = covariances(kind(0.7), features, 5, 5).slopes
     np.testing.assert_allclose(found, (more - less) / (2.0 * step), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("dimension", [40, 170, 400, 2000])
+@pytest.mark.parametrize("kernel", [SphereSE(1.0), SphereSE(8.0), SphereMatern(1.0), SphereMatern(8.0, 1.5)])
+def test_many_dimensions(kernel, dimension):
+    """Bessel functions and powers are out of range there, their products are not."""
+    found = covariances(kernel, "relu", dimension, 6)
+    assert found.degrees == (0, 1, 2, 4, 6, 8)
+    assert np.all(np.isfinite(found.slopes))
+    eigenvalues = kernel.eigenvalues(dimension, 3)
+    # All but the first are small; by Mercer's sum the kernel of vectors at a right angle has but even ones.
+    assert np.all(np.diff(eigenvalues) < 0.0)
+    assert eigenvalues[0] == pytest.approx(float(kernel.value(np.zeros(1))[0]), rel=2.0 / np.sqrt(dimension))
 
 
 def test_points_have_no_series():

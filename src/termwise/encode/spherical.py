@@ -13,13 +13,13 @@ from termwise.table import Schema, Table
 
 @dataclass(frozen=True, eq=False)
 class SphericalEncoder:
-    """Tables to rows (scale_1 x_1, .., scale_D x_D, bias, tag), x being the numbers of `dense`.
+    """Tables to rows (scale_1 x_1, .., scale_D x_D, 1, tag), x being the numbers of `dense`.
 
-    `factors` are the scales and the bias; the tag is zero, which is that of a row.
+    The tag is zero, which is that of a row.
     """
 
     dense: DenseEncoder
-    factors: Array
+    scales: Array
 
     @property
     def schema(self) -> Schema:
@@ -48,6 +48,6 @@ class SphericalEncoder:
 
     def transform(self, table: Table, *, owner: str = "the model") -> Array:
         """The rows lengthened, (n, D + 2)."""
-        numbers = self.dense.transform(table, owner=owner) * self.factors[:-1]
+        numbers = self.dense.transform(table, owner=owner) * self.scales
         n = len(numbers)
-        return np.column_stack([numbers, np.full(n, self.factors[-1]), np.zeros(n)])
+        return np.column_stack([numbers, np.ones(n), np.zeros(n)])

@@ -78,8 +78,8 @@ class Spherical(FittedModel):
         rng = np.random.default_rng(seed_of(self.random_state))
         with monitored(self.progress) as monitor:
             found = fit_spherical(model, rows, options, rng, monitor)
-        factors = np.exp(found.theta[: len(dense.names) + 1])
-        return SphericalEncoder(dense, factors), replace(found, result=replace(found.result, rows=n_rows))
+        scales = np.exp(found.theta[: len(dense.names)])
+        return SphericalEncoder(dense, scales), replace(found, result=replace(found.result, rows=n_rows))
 
 
 class SphericalGPRegressor(PosteriorRegressor, Spherical):

@@ -26,7 +26,7 @@ from termwise.inference.sparse import SparseObjective
 from termwise.inference.sparse_sites import SparseSiteObjective
 from termwise.inference.spherical import SphericalModel
 from termwise.inference.workers import LocalWorkers
-from termwise.kernels.features import FEATURE, ROW
+from termwise.kernels.features import FEATURE, POINT
 from termwise.kernels.fused.run import cores
 from termwise.kernels.sphere import harmonics
 from termwise.linalg.threads import one_blas_thread
@@ -37,6 +37,7 @@ SAMPLED = 20_000  # rows by which centres are found
 ROUNDS = 20  # of k-means
 TOLERANCE = 1e-6  # relative change of the bound that ends a climb
 FIRST_STEP = 0.1  # of the steepest parameter
+EARLY_STEPS, NEAR = 15, 1.0  # the first of them, and how far these go at most
 STEPS, LATER_STEPS = 200, 40  # at most: without the orthogonal variables, and with them
 FARTHEST = 20.0  # sd of a column, beyond which no inducing variable goes
 
@@ -79,6 +80,7 @@ def fit_spherical(
             both, apart = np.concatenate([objective.inducing, last]), Orthogonal(len(last))
             objective = kind(model, data.chunks, both, LocalWorkers(options.threads), orthogonal=apart)
             theta, status = climb_places(objective, theta, LATER_STEPS, watch)
+            status = Status.PLANNED if status is Status.MAX_STEPS else status
         solution = objective.posterior(theta)
     seen = model.encoded(theta, data.sample.X[:RESIDUALS])
     noise = Noise.normal(0.0) if model.likelihood else scatter_of(solution, seen, data)
@@ -125,7 +127,11 @@ def climb_places(
         np.concatenate([bound, np.full(places.size, edge)])
         for bound, edge in zip(np.transpose(model.bounds()), (-FARTHEST, FARTHEST), strict=True)
     )
-    found, status = _minimum(negative, np.clip(np.concatenate([theta, places]), low, high), low, high, steps)
+    begin = np.clip(np.concatenate([theta, places]), low, high)
+    # Before the curvature is known a step can lead anywhere, and no step from there leads back.
+    near = np.maximum(low, begin - NEAR), np.minimum(high, begin + NEAR)
+    found, _ = _minimum(negative, begin, *near, EARLY_STEPS)
+    found, status = _minimum(negative, found, low, high, steps - EARLY_STEPS)
     return move(found), status
 
 
@@ -152,7 +158,7 @@ def _minimum(
 
 def movable_places(model: SphericalModel, inducing: Array) -> NDArray[np.bool_]:
     """Which inducing variables have a place of their own: not harmonics, which stand for a whole degree."""
-    movable: NDArray[np.bool_] = (inducing[:, -1] == ROW) | (model.features != "harmonics")
+    movable: NDArray[np.bool_] = (inducing[:, -1] == POINT) | (model.features != "harmonics")
     return movable
 
 
@@ -176,9 +182,9 @@ def first_places(
         seed = int(rng.integers(2**31))
         centres = KMeans(count, n_init=1, max_iter=ROUNDS, random_state=seed).fit(X[:, :-1]).cluster_centers_
     centres = centres[rng.permutation(len(centres))]
-    tag = ROW if model.features == "points" else FEATURE
+    tag = POINT if model.features == "points" else FEATURE
     ahead = _of_degrees(model, theta, first, rng) if of_degrees else _tagged(centres[:placed], tag)
-    return ahead, _tagged(centres[placed:count], ROW)
+    return ahead, _tagged(centres[placed:count], POINT)
 
 
 def _tagged(places: Array, tag: int) -> Array:
@@ -187,11 +193,11 @@ def _tagged(places: Array, tag: int) -> Array:
 
 def _of_degrees(model: SphericalModel, theta: Array, count: int, rng: np.random.Generator) -> Array:
     """So many harmonics, from the lowest degrees on, along directions drawn with equal chance for all."""
-    factors = np.exp(theta[: model.n_features + 1])
+    scales = np.exp(theta[: model.n_features])
     found, left = [], count
     for tag, degree in enumerate(model.known(theta).degrees, start=1):
         here = min(left, harmonics(model.n_features + 1, degree))
         drawn = rng.standard_normal((here, model.n_features + 1))
-        found.append(_tagged(drawn[:, :-1] / drawn[:, -1:] * factors[-1] / factors[:-1], tag))
+        found.append(_tagged(drawn[:, :-1] / drawn[:, -1:] / scales, tag))
         left -= here
     return np.concatenate(found)

@@ -18,18 +18,32 @@ from termwise.kernels.zonal import Zonal
 from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 
-LOG_SCALES, LOG_BIASES, LOG_LENGTHSCALES = (
-    (float(np.log(low)), float(np.log(high))) for low, high in ((1e-4, 1e2), (1e-2, 1e1), (5e-2, 1e1))
+LOG_SCALES, LOG_LENGTHSCALES, LOG_VARIANCES = (
+    (float(np.log(low)), float(np.log(high))) for low, high in ((1e-4, 1e2), (5e-2, 1e1), (1e-8, 1e6))
 )
-ONE_VARIANCE = EachOrder((1,))
+
+
+@dataclass(frozen=True)
+class OneVariance(EachOrder):
+    """That of a row of length one. It has no prior: rows are as long as their scales make them."""
+
+    orders: tuple[int, ...] = (1,)
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """Wide, for the same reason."""
+        return [LOG_VARIANCES]
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """None."""
+        return 0.0, np.zeros(theta.size)
 
 
 @dataclass(frozen=True, eq=False)
 class SphericalModel(Learnable):
-    """variance |x|^p |z|^p kappa(cos(x, z)) with rows lengthened: (scale_1 x_1, .., scale_D x_D, bias).
+    """variance |x|^p |z|^p kappa(cos(x, z)) with rows lengthened: (scale_1 x_1, .., scale_D x_D, 1).
 
-    The vector is (log scales, log bias, log lengthscale if kappa has one, log variance, log noise). Behind
-    its features a row has a tag: what it is, a row or an inducing feature.
+    The vector is (log scales, log lengthscale if kappa has one, log variance, log noise). Behind its features
+    a row has a tag: what it is, a row or an inducing feature.
     """
 
     n_features: int
@@ -37,7 +51,7 @@ class SphericalModel(Learnable):
     features: str = "points"
     n_degrees: int = 6
     likelihood: Likelihood | None = None
-    orders: Orders = ONE_VARIANCE
+    orders: Orders = OneVariance()  # it is frozen
     first_lengthscale: ClassVar[float] = 1.0  # type: ignore[misc]
 
     @property
@@ -65,7 +79,7 @@ class SphericalModel(Learnable):
 
     def lengthscale(self, theta: Array) -> float:
         """That of kappa; one if it has none."""
-        return float(np.exp(theta[self.n_features + 1])) if self._has_lengthscale else 1.0
+        return float(np.exp(theta[self.n_features])) if self._has_lengthscale else 1.0
 
     def shape(self, theta: Array) -> Zonal:
         """kappa."""
@@ -76,17 +90,17 @@ class SphericalModel(Learnable):
         return covariances(self.shape(theta), self.features, self.n_features + 1, self.n_degrees)
 
     def kernel_bounds(self) -> list[tuple[float, float]]:
-        """Scales, bias, lengthscale."""
-        return [*[LOG_SCALES] * self.n_features, LOG_BIASES, *[LOG_LENGTHSCALES] * self._has_lengthscale]
+        """Scales, lengthscale."""
+        return [*[LOG_SCALES] * self.n_features, *[LOG_LENGTHSCALES] * self._has_lengthscale]
 
     def kernel_late(self) -> list[bool]:
         """None."""
         return [False] * len(self.kernel_bounds())
 
     def kernel_start(self, lengthscales: Array) -> Array:
-        """Scales with which a row is about as long as the bias, which is one."""
+        """Scales with which a row is about as long as what it is lengthened by."""
         scales = -np.log(lengthscales[: self.n_features] * np.sqrt(self.n_features))
-        return np.concatenate([scales, np.zeros(1 + self._has_lengthscale)])
+        return np.concatenate([scales, np.zeros(int(self._has_lengthscale))])
 
     def kernel_log_prior(self, part: Array) -> tuple[float, Array]:
         """None: bounds are enough."""
@@ -102,9 +116,8 @@ class SphericalModel(Learnable):
 
     def _lengthened(self, theta: Array, numbers: Array) -> Array:
         """(D + 1, n) of features (D, n)."""
-        factors = np.exp(theta[: self.n_features + 1])
-        bias = np.full((1, numbers.shape[1]), factors[-1])
-        return np.concatenate([factors[:-1, None] * numbers, bias])
+        scales = np.exp(theta[: self.n_features])
+        return np.concatenate([scales[:, None] * numbers, np.ones((1, numbers.shape[1]))])
 
     def kernel(self, theta: Array) -> SphericalKernel:
         """The kernel of rows that are lengthened."""
@@ -173,7 +186,7 @@ class SphericalLayout(Layout):
         """The gradient for the rows as they are lengthened."""
         norms, unit = np.linalg.norm(self.long, axis=0), self.rows.u
         across = by_direction - unit * np.sum(unit * by_direction, axis=0)
-        along = self._power * norms ** (self._power - 1) * by_amplitude
+        along = np.where(self.tags == ROW, self._power * norms ** (self._power - 1) * by_amplitude, 0.0)
         return across / norms + along * unit
 
     def row_gradient(self, given: run.Cotangents, by_own: Array) -> tuple[Array, Common]:
@@ -181,12 +194,12 @@ class SphericalLayout(Layout):
         amplitude = given.x.a[0] + 2.0 * self.rows.a[0] * by_own[0]
         by_long = self.by_lengthened(given.x.u, amplitude)
         parts = np.zeros(len(self.model.kernel_bounds()))
-        parts[: len(self.long)] = np.sum(by_long * self.long, axis=1)
+        parts[: self.model.n_features] = np.sum(by_long * self.long, axis=1)[:-1]
         return parts, Common(given.weight, np.zeros(1), given.tables)
 
     def common_gradient(self, given: Common) -> Array:
         """For the lengthscale, if there is one."""
         parts = np.zeros(len(self.model.kernel_bounds()))
-        if parts.size > len(self.long):
+        if parts.size > self.model.n_features:
             parts[-1] = given.weight[0]
         return parts

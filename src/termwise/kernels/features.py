@@ -6,7 +6,8 @@ Gegenbauer polynomials: with z_l the coefficients of phi and e_l the eigenvalues
 
     cov(u, f) = sum_l z_l N(d, l) P_l        cov(u, u') = sum_l z_l z'_l / e_l  N(d, l) P_l.
 
-Both are cut off at the same degree: of max(t, 0) the second sum has no end. Spherical (2023), section 3.2.2.
+Both are cut off at the same degree: of max(t, 0) the second sum has no end. Then features are divided by
+their standard deviation. Spherical (2023), section 3.2.2.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from termwise.errors import NumericalError
 from termwise.kernels.sphere import coefficients, cosines, harmonics, of_power
 from termwise.kernels.zonal import Zonal
 from termwise.measures.base import Array
 
-ROW, FEATURE = 0, 1  # what things between which there is a covariance are; harmonics have one tag a degree
+# What things between which there is a covariance are: the function at a row, the same with the row made one
+# long, and a feature. Harmonics have a tag for each degree, from that of a feature on.
+ROW, POINT, FEATURE = 0, -1, 1
 SHARPNESS = 3.0  # of the softplus, which is log(1 + exp(3 t)) / 3
 
 
@@ -56,18 +60,22 @@ def covariances(kernel: Zonal, features: str, dimension: int, n_degrees: int) ->
     """Of rows and of features with so many degrees."""
     if features == "points":
         return Covariances(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)))
-    highest = 2 * n_degrees + 2  # every second degree is there at least
+    highest = 2 * n_degrees + 2  # of most kernels every second degree is there at least
     e, slope = kernel.eigenvalues(dimension, highest), kernel.eigenvalues_by_lengthscale(dimension, highest)
     N = np.array([float(harmonics(dimension, n)) for n in range(highest + 1)])
     z = ACTIVATIONS[features](dimension, highest) if features in ACTIVATIONS else np.ones(highest + 1)
     used = np.flatnonzero((e > 0.0) & (z != 0.0))[:n_degrees]
+    if used.size == 0:
+        raise NumericalError(
+            f"features of {dimension} numbers have no degree in common with the kernel; use features='points'"
+        )
     size = int(used[-1]) + 1
     if features in ACTIVATIONS:
         series, slopes = np.zeros((2, 2, size)), np.zeros((2, 2, size))
         series[ROW, FEATURE, used] = series[FEATURE, ROW, used] = z[used] * N[used]
         series[FEATURE, FEATURE, used] = z[used] ** 2 / e[used] * N[used]
         slopes[FEATURE, FEATURE, used] = -series[FEATURE, FEATURE, used] * slope[used] / e[used]
-        return Covariances(series, slopes, tuple(used.tolist()))
+        return _of_variance_one(series, slopes, tuple(used.tolist()))
     # A harmonic here is P_n(z . x), of norm 1 / (e_n N_n); those of different degrees have nothing in common.
     tags = used.size + 1
     series, slopes = np.zeros((tags, tags, size)), np.zeros((tags, tags, size))
@@ -75,4 +83,15 @@ def covariances(kernel: Zonal, features: str, dimension: int, n_degrees: int) ->
         series[ROW, tag, n] = series[tag, ROW, n] = 1.0
         series[tag, tag, n] = 1.0 / (e[n] * N[n])
         slopes[tag, tag, n] = -series[tag, tag, n] * slope[n] / e[n]
-    return Covariances(series, slopes, tuple(used.tolist()))
+    return _of_variance_one(series, slopes, tuple(used.tolist()))
+
+
+def _of_variance_one(series: Array, slopes: Array, degrees: tuple[int, ...]) -> Covariances:
+    """Features divided by their standard deviation: beside rows they would be large, and jitter with them."""
+    tags = np.arange(1, len(series))
+    variance, growth = np.ones(len(series)), np.zeros(len(series))
+    variance[1:] = series[tags, tags].sum(axis=1)
+    growth[1:] = 0.5 * slopes[tags, tags].sum(axis=1) / variance[1:]  # of the logarithm of the sd
+    scale = 1.0 / np.sqrt(variance[:, None] * variance)[:, :, None]
+    divided = scale * series
+    return Covariances(divided, scale * slopes - divided * (growth[:, None] + growth)[:, :, None], degrees)

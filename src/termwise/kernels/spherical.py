@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from termwise.kernels.features import Covariances, covariances
+from termwise.kernels.features import ROW, Covariances, covariances
 from termwise.kernels.fused import run
 from termwise.kernels.fused.angles import ANGULAR, angle_adjoint_rows, angle_rows
 from termwise.kernels.fused.block import BLOCK
@@ -49,13 +49,13 @@ class AngleWeights:
 
     def inputs(self, left: run.Rows, right: run.Rows) -> tuple[Any, ...]:
         """The rows on the right in blocks, in each of which all are the same."""
-        blocks = _blocks(right.a[1])
+        blocks = _blocks(np.maximum(right.a[1], ROW))  # between directions a point is a row
         places = [slice(first, first + count) for first, count, _ in blocks]
         u, a = np.zeros((len(right.u), len(blocks), BLOCK)), np.ones((len(blocks), BLOCK))
         for block, place in enumerate(places):
             u[:, block, : place.stop - place.start] = right.u[:, place]
             a[block, : place.stop - place.start] = right.a[0, place]
-        tags = left.a[1].astype(np.intp)
+        tags = np.maximum(left.a[1], ROW).astype(np.intp)
         kind = ANGULAR[self.kind]
         return (
             kind,
@@ -80,9 +80,12 @@ class AngleWeights:
 
 
 def angle_rows_of(long: Array, tags: Array, power: int) -> run.Rows:
-    """Rows that are lengthened, (d, n), as the loops read them: directions, norms to a power, and tags."""
+    """Things that are lengthened, (d, n), as the loops read them: directions, amplitudes and tags.
+
+    The amplitude of a row is its norm to a power; points and features have a direction alone.
+    """
     norms = np.linalg.norm(long, axis=0)
-    return run.Rows(long / norms, np.stack([norms**power, tags]))
+    return run.Rows(long / norms, np.stack([np.where(tags == ROW, norms**power, 1.0), tags]))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, ive
+from scipy.special import gammaln, hyp0f1, ive
 
 from termwise.errors import OptionError
 from termwise.kernels.sphere import of_power
@@ -19,6 +19,7 @@ from termwise.measures.base import Array
 
 MIXED = (-5.0, 25.0, 0.0625)  # the logarithms over which a Matern kernel mixes: from, to, in steps of
 LARGE, HANKEL = 1e7, 8  # from where on the expansion has all digits, up to order 100; its terms
+MANY, LONGEST = 40.0, 600.0  # orders from which the series is taken, and its logarithm up to which
 DOUBLE_FACTORIALS = (1.0, 1.0, 3.0)  # (2 n - 1)!!, by which the arc-cosine kernel of order n is divided
 
 
@@ -197,14 +198,19 @@ class SphereMatern(Zonal):
 def _of_exponential(s: Array, dimension: int, degree: int) -> tuple[Array, Array]:
     """The eigenvalues of exp(s (t - 1)), (degree + 1, n), and their derivatives for log s.
 
-    Gamma(a + 1) (2 / s)^a I_(l + a)(s) exp(-s) with a = d / 2 - 1.
+    Gamma(a + 1) (2 / s)^a I_(l + a)(s) exp(-s) with a = d / 2 - 1. In many dimensions the factors are out of
+    the range of numbers while their product is not: there it is by the power series of I.
     """
-    a, n = 0.5 * dimension - 1.0, np.arange(degree + 1)[:, None]
-    scale = np.exp(gammaln(a + 1.0) + a * np.log(2.0 / s))
-    bessel = _scaled_bessel(np.arange(degree + 2)[:, None] + a, s)
-    found: Array = scale * bessel[:-1]
-    slope: Array = scale * (s * bessel[1:] + (n - s) * bessel[:-1])
-    return found, slope
+    a, n = 0.5 * dimension - 1.0, np.arange(degree + 2)[:, None]
+    order, squared = n + a, 0.25 * s**2
+    many = (order > MANY) & (squared < LONGEST * (order + 1.0))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        few = np.exp(gammaln(a + 1.0) + a * np.log(2.0 / s)) * _scaled_bessel(order, s)
+        log = n * np.log(0.5 * s) + gammaln(a + 1.0) - gammaln(order + 1.0) - s
+        series = np.exp(log) * hyp0f1(order + 1.0, np.where(many, squared, 0.0))
+    found: Array = np.where(many, series, few)
+    slope: Array = s * found[1:] + (n[:-1] - s) * found[:-1]
+    return found[:-1], slope
 
 
 def _scaled_bessel(order: Array, s: Array) -> Array:
