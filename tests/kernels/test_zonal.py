@@ -41,7 +41,7 @@ def expectation(function, dimension: int) -> float:
         return np.exp(log) * function(np.cos(angle)) * np.sin(angle) ** (dimension - 2)
 
     halves = [(0.0, 0.5 * np.pi), (0.5 * np.pi, np.pi)]
-    return sum(quad(integrand, *half, epsabs=2e-15, epsrel=1e-11, limit=200)[0] for half in halves)
+    return sum(quad(integrand, *half, epsabs=1e-14, epsrel=1e-10, limit=200)[0] for half in halves)
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
