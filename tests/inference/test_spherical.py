@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from termwise.encode.rows import ArrayChunk
-from termwise.inference.bound import Bound, Orthogonal, Sums
+from termwise.inference.bound import Bound, Decoupled, Sums
 from termwise.inference.exact import ExactObjective
 from termwise.inference.sparse import SparseObjective
 from termwise.inference.sparse_sites import SparseSiteObjective
@@ -34,7 +34,7 @@ def inducing(features: str, model: SphericalModel, theta: np.ndarray, *, last: i
     return np.column_stack([rng.standard_normal((len(tags), COLUMNS)), np.array(tags, dtype=float)])
 
 
-def objective(features: str, kind: str, orthogonal: Orthogonal | None) -> tuple[SparseObjective, np.ndarray]:
+def objective(features: str, kind: str, orthogonal: Decoupled | None) -> tuple[SparseObjective, np.ndarray]:
     model = SphericalModel(COLUMNS, kind, features, 4)
     moved = 0.1 * np.random.default_rng(2).standard_normal(len(model.bounds()))
     theta = model.start(np.ones(COLUMNS + 1), NOISE) + moved
@@ -42,7 +42,7 @@ def objective(features: str, kind: str, orthogonal: Orthogonal | None) -> tuple[
     return SparseObjective(model, [ArrayChunk(*table())], Z, LocalWorkers(1), orthogonal=orthogonal), theta
 
 
-@pytest.mark.parametrize("orthogonal", [None, Orthogonal(LAST), Orthogonal(LAST, mean_only=True)])
+@pytest.mark.parametrize("orthogonal", [None, Decoupled(LAST), Decoupled(LAST, mean_only=True)])
 @pytest.mark.parametrize("features", FEATURES)
 @pytest.mark.parametrize("kind", KERNELS)
 def test_gradients(kind, features, orthogonal):
@@ -141,9 +141,7 @@ def sums(a: np.ndarray, y: np.ndarray, k: float, noise: float) -> Sums:
     return Sums(len(y), own, a.T @ a / noise, a.T @ y / noise)
 
 
-def known(
-    a: np.ndarray, y: np.ndarray, noise: float, orthogonal: Orthogonal
-) -> tuple[np.ndarray, np.ndarray]:
+def known(a: np.ndarray, y: np.ndarray, noise: float, orthogonal: Decoupled) -> tuple[np.ndarray, np.ndarray]:
     """The mean and the covariance that are best, by the formulas for each block."""
     p, first = a.shape[1], a.shape[1] - orthogonal.count
     mean = np.linalg.solve(np.eye(p) + a.T @ a / noise, a.T @ y / noise)
@@ -159,7 +157,7 @@ def known(
 @pytest.mark.parametrize("mean_only", [False, True])
 def test_the_closed_form_is_the_bound_where_it_is_highest(mean_only):
     """No free mean or covariance reaches more; mean_only is the prior covariance, C_v = S_vv."""
-    (a, y, k), noise, orthogonal = whitened(), 0.1, Orthogonal(4, mean_only)
+    (a, y, k), noise, orthogonal = whitened(), 0.1, Decoupled(4, mean_only)
     found = Bound.of(sums(a, y, k, noise), orthogonal).value
     mean, covariance = known(a, y, noise, orthogonal)
     assert found == pytest.approx(written_out(a, y, k, noise, mean, covariance), rel=1e-12)
@@ -183,7 +181,7 @@ def test_the_closed_form_is_the_bound_where_it_is_highest(mean_only):
 def test_no_orthogonal_variables_is_the_bound_of_the_sparse_engine():
     a, y, k = whitened()
     given = sums(a, y, k, 0.1)
-    one, other = Bound.of(given), Bound.of(given, Orthogonal(0))
+    one, other = Bound.of(given), Bound.of(given, Decoupled(0))
     assert one.value == pytest.approx(other.value, rel=1e-14)
     np.testing.assert_allclose(one.inner, other.inner, atol=1e-10)
     np.testing.assert_allclose(one.curvature, other.curvature, atol=1e-12)
@@ -193,7 +191,7 @@ def test_apart_is_never_better_and_mean_only_never_better_still():
     a, y, k = whitened()
     given = sums(a, y, k, 0.1)
     whole, apart, mean = (
-        Bound.of(given, o).value for o in (None, Orthogonal(4), Orthogonal(4, mean_only=True))
+        Bound.of(given, o).value for o in (None, Decoupled(4), Decoupled(4, mean_only=True))
     )
     assert whole > apart > mean
     without = Bound.of(sums(a[:, :6], y, k, 0.1)).value
@@ -214,7 +212,7 @@ def test_without_a_mean_too_it_is_as_if_they_were_not_there():
 @pytest.mark.parametrize("features", FEATURES)
 def test_predictions_are_those_of_the_paper(features):
     """Spherical (2023), eqs. 3.9 to 3.12, written out with the covariances of u and v."""
-    at, theta = objective(features, "matern52", Orthogonal(LAST))
+    at, theta = objective(features, "matern52", Decoupled(LAST))
     X, y = table()
     model, noise = at.model, float(np.exp(theta[-1]))
     kernel = model.kernel(theta)
@@ -249,7 +247,7 @@ def test_predictions_are_those_of_the_paper(features):
 
 
 def site_objective(
-    orthogonal: Orthogonal | None, likelihood: Likelihood, y: np.ndarray
+    orthogonal: Decoupled | None, likelihood: Likelihood, y: np.ndarray
 ) -> SparseSiteObjective:
     model = SphericalModel(COLUMNS, "matern52", "softplus", 4, likelihood)
     theta = model.start(np.ones(COLUMNS + 1), NOISE)
@@ -258,7 +256,7 @@ def site_objective(
     return SparseSiteObjective(model, rows, Z, LocalWorkers(1), tolerance=1e-12, orthogonal=orthogonal)
 
 
-@pytest.mark.parametrize("orthogonal", [None, Orthogonal(LAST), Orthogonal(LAST, mean_only=True)])
+@pytest.mark.parametrize("orthogonal", [None, Decoupled(LAST), Decoupled(LAST, mean_only=True)])
 def test_sites_of_normal_noise_are_the_closed_form(orthogonal):
     _, y = table()
     sites = site_objective(orthogonal, Gaussian(), y)
@@ -275,7 +273,7 @@ def test_sites_of_normal_noise_are_the_closed_form(orthogonal):
     np.testing.assert_allclose(one.variance(new), other.variance(new), atol=1e-6)
 
 
-@pytest.mark.parametrize("orthogonal", [None, Orthogonal(LAST), Orthogonal(LAST, mean_only=True)])
+@pytest.mark.parametrize("orthogonal", [None, Decoupled(LAST), Decoupled(LAST, mean_only=True)])
 def test_gradients_of_labels(orthogonal):
     _, y = table()
     at = site_objective(orthogonal, Logit(), (y > 0.0).astype(float))
@@ -292,7 +290,7 @@ def test_gradients_of_labels(orthogonal):
 
 def test_labels_apart_are_never_better():
     _, y = table()
-    given = (None, Orthogonal(LAST), Orthogonal(LAST, mean_only=True))
+    given = (None, Decoupled(LAST), Decoupled(LAST, mean_only=True))
     at = [site_objective(orthogonal, Logit(), (y > 0.0).astype(float)) for orthogonal in given]
     theta = at[0].model.start(np.ones(COLUMNS + 1), NOISE)
     whole, apart, mean = (one.value_and_gradient(theta)[0] for one in at)

@@ -7,14 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from termwise.encode.dense import DenseEncoder
-from termwise.encode.encoder import fit_encoder
 from termwise.encode.projected import ProjectedEncoder
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import GridError, OptionError
-from termwise.estimators.base import keep_arguments, schema_of, seed_of
-from termwise.estimators.columns import require_columns
-from termwise.estimators.engine import EXACT_ROWS, Asked, learn, require_memory
+from termwise.estimators.base import keep_arguments, seed_of
+from termwise.estimators.engine import EXACT_ROWS, Asked, learn
+from termwise.estimators.numbers import UNKNOWN, as_numbers
 from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import TermRegressor
 from termwise.estimators.targets import NORMAL, prepared_target
@@ -31,8 +29,6 @@ from termwise.table import read_table
 
 DIRECTIONS = ("diverse", "random", "none")
 INFERENCES = ("auto", "exact", "sparse", "ski")
-COPIES = 5  # of all rows as numbers, that a fit holds at a time
-UNKNOWN = {"mean": "marginalise", "error": "error"}  # as the encoder calls it
 ROWS = 2000  # over which slopes are averaged
 
 
@@ -100,15 +96,9 @@ class ProjectedGPRegressor(TermRegressor):
         self._check_options()
         table = read_table(X)
         target, scale = prepared_target(NORMAL, y, None, table.n_rows)
-        schema = schema_of(table, self.categorical)
-        table = schema.check(table, owner=type(self).__name__)
-        encoder = fit_encoder(schema, table, flow=False, unknown=UNKNOWN[self.unknown])
-        require_columns(encoder)
-        encoded = encoder.transform(table)
-        dense = DenseEncoder.fit(encoder, encoded)
-        numbers = 8 * table.n_rows * len(dense.names)
-        require_memory(COPIES * numbers, f"a table of {len(dense.names)} numbers a row", "leave columns out")
-        rows = ArrayChunk(dense.spread(encoded), target.y)
+        owner = type(self).__name__
+        dense, spread = as_numbers(table, self.categorical, self.unknown, owner=owner)
+        rows = ArrayChunk(spread, target.y)
         drawing, counting, searching = np.random.default_rng(seed_of(self.random_state)).spawn(3)
         count = self._count(rows, counting)
         model = self._model(count, rows.X.shape[1], drawing)
@@ -167,7 +157,7 @@ class ProjectedGPRegressor(TermRegressor):
         one_of("ard", self.ard, (True, False))
         one_of("weights", self.weights, ("equal", "learned"))
         one_of("inference", self.inference, INFERENCES)
-        one_of("unknown", self.unknown, ("mean", "error"))
+        one_of("unknown", self.unknown, tuple(UNKNOWN))
         search_options(self.n_restarts, self.n_jobs, self.progress)
         whole_number("n_grid", self.n_grid, at_least=2)
         if self.n_inducing is not None:

@@ -7,19 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from termwise.encode.dense import DenseEncoder
-from termwise.encode.encoder import fit_encoder
 from termwise.encode.rows import ArrayChunk
 from termwise.encode.spherical import SphericalEncoder
-from termwise.estimators.base import keep_arguments, schema_of, seed_of
-from termwise.estimators.columns import require_columns
-from termwise.estimators.engine import require_memory
+from termwise.estimators.base import keep_arguments, seed_of
 from termwise.estimators.fitted import FittedModel
 from termwise.estimators.merge import merged_rows, repeated_rows
+from termwise.estimators.numbers import UNKNOWN, as_numbers
 from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import PosteriorRegressor
 from termwise.estimators.probabilities import PosteriorClassifier
-from termwise.estimators.projected import COPIES, UNKNOWN
 from termwise.estimators.targets import NORMAL, Target, prepared_target
 from termwise.inference.fit import Fit
 from termwise.inference.fit_spherical import SphericalOptions, fit_spherical
@@ -60,16 +56,9 @@ class Spherical(FittedModel):
         n_rows = table.n_rows
         if target.likelihood is not None:
             table, target = merged_rows(table, target)
-        schema = schema_of(table, self.categorical)
-        table = schema.check(table, owner=type(self).__name__)
-        counted = repeated_rows(target.times, table.n_rows)
-        encoder = fit_encoder(schema, table, flow=False, unknown=UNKNOWN[self.unknown], counted=counted)
-        require_columns(encoder)
-        encoded = encoder.transform(table)
-        dense = DenseEncoder.fit(encoder, encoded[counted])
-        numbers = 8 * table.n_rows * len(dense.names)
-        require_memory(COPIES * numbers, f"a table of {len(dense.names)} numbers a row", "leave columns out")
-        X = np.column_stack([dense.spread(encoded), np.full(table.n_rows, float(ROW))])
+        counted, owner = repeated_rows(target.times, table.n_rows), type(self).__name__
+        dense, spread = as_numbers(table, self.categorical, self.unknown, owner=owner, counted=counted)
+        X = np.column_stack([spread, np.full(table.n_rows, float(ROW))])
         rows = ArrayChunk(X, target.y, target.power, target.offset)
         likelihood = target.likelihood
         model = SphericalModel(len(dense.names), self.kernel, self.features, self.n_degrees, likelihood)

@@ -51,7 +51,7 @@ class Bound:
     outer: Array  # A, or its blocks that the covariance is made of
 
     @classmethod
-    def of(cls, sums: Sums, orthogonal: Orthogonal | None = None) -> Bound:
+    def of(cls, sums: Sums, orthogonal: Decoupled | None = None) -> Bound:
         """Evaluate it; the last of the inducing variables may be orthogonal to the others."""
         identity = np.eye(sums.linear.size)
         outer = np.triu(sums.outer) + np.triu(sums.outer, 1).T
@@ -75,7 +75,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Orthogonal:
+class Decoupled:
     """How many inducing variables, the last of them, are orthogonal to the others.
 
     With `mean_only` nothing is learned of their covariance: they mend the mean alone.

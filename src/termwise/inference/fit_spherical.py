@@ -16,7 +16,7 @@ from sklearn.cluster import KMeans
 
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
-from termwise.inference.bound import Orthogonal
+from termwise.inference.bound import Decoupled
 from termwise.inference.climb import FIRST_NOISES, WORST
 from termwise.inference.coarse import RESIDUALS, SEEN, AnySparse, Data, scatter_of
 from termwise.inference.fit import NOTHING, Fit
@@ -77,7 +77,7 @@ def fit_spherical(
         if len(last):
             if model.variance_of_terms(theta) < NOTHING:  # features that the kernel has next to nothing of
                 theta, objective.inducing = begin, first
-            both, apart = np.concatenate([objective.inducing, last]), Orthogonal(len(last))
+            both, apart = np.concatenate([objective.inducing, last]), Decoupled(len(last))
             objective = kind(model, data.chunks, both, LocalWorkers(options.threads), orthogonal=apart)
             theta, status = climb_places(objective, theta, LATER_STEPS, watch)
             status = Status.PLANNED if status is Status.MAX_STEPS else status

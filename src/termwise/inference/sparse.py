@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from termwise.inference.blocks import Chunk, Pull, Push, Reached, Setting, adjoint, statistics
-from termwise.inference.bound import Bound, Orthogonal, Sums, shrinkage_root
+from termwise.inference.bound import Bound, Decoupled, Sums, shrinkage_root
 from termwise.inference.kept import Kept
 from termwise.inference.learnable import Learnable
 from termwise.inference.workers import LocalWorkers, Workers
@@ -39,7 +39,7 @@ class SparseObjective:
     kept: Kept = field(default_factory=Kept)
     jitter: float = 0.0
     evaluations: int = 0
-    orthogonal: Orthogonal | None = None  # whether the last inducing rows are so
+    orthogonal: Decoupled | None = None  # whether the last inducing rows are so
     rested: ClassVar[bool] = True  # there are no sites
 
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:

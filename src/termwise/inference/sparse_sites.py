@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 
 from termwise.errors import NumericalError
 from termwise.inference.blocks import Chunk, Push, Reached, Setting
-from termwise.inference.bound import Orthogonal, shrinkage_root
+from termwise.inference.bound import Decoupled, shrinkage_root
 from termwise.inference.climb import WORST
 from termwise.inference.kept import Kept
 from termwise.inference.learnable import Learnable
@@ -47,7 +47,7 @@ class Inducing:
 
     outer: Array
     linear: Array
-    orthogonal: Orthogonal | None = None
+    orthogonal: Decoupled | None = None
 
     @classmethod
     def prior(cls, size: int) -> Inducing:
@@ -174,7 +174,7 @@ class SparseSiteObjective:
     known: Inducing | None = None
     tolerance: float = TOLERANCE
     rested: bool = True  # whether the last search came to rest
-    orthogonal: Orthogonal | None = None  # whether the last inducing rows are so
+    orthogonal: Decoupled | None = None  # whether the last inducing rows are so
     _root: Array | None = None  # through which `known` was found
 
     def value_and_gradient(self, theta: Array, *, late: bool = True) -> tuple[float, Array]:
