@@ -14,7 +14,6 @@ from termwise.inference.fit_spherical import (
     climb_places,
     first_places,
     fit_spherical,
-    movable_places,
 )
 from termwise.inference.sparse import SparseObjective
 from termwise.inference.spherical import SphericalModel
@@ -186,7 +185,7 @@ def test_harmonics_are_taken_degree_by_degree_and_stay():
     theta = model.start(np.ones(3), 0.1)
     first, _ = first_places(model, theta, X, SphericalOptions(7, 0), np.random.default_rng(0))
     assert first[:, -1].tolist() == [1.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0]
-    assert not np.any(movable_places(model, first))
+    assert not np.any(model.movable(first))
     every, _ = first_places(model, theta, X, SphericalOptions(100, 0), np.random.default_rng(0))
     assert len(every) == 1 + 3 + 5 + 7
 

@@ -8,7 +8,7 @@ import pytest
 import termwise as tw
 from termwise.encode.rows import ArrayChunk
 from termwise.inference.climb import Effort
-from termwise.inference.moving import inducing_gradient, movable_cells, move_rows
+from termwise.inference.moving import move_rows
 from termwise.inference.sparse import SparseObjective
 from termwise.inference.workers import LocalWorkers
 from tests.inference.mixed import any_theta, first_theta, mixed_model, sample_columns
@@ -39,10 +39,10 @@ def test_the_gradient_is_that_of_the_objective(name):
     objective, theta = problem((name, "levels", "normal"))
     _, _, by_rows = objective.value_and_gradients(theta, late=False)
     Z = objective.inducing
-    gradient = inducing_gradient(objective.model, theta, Z, by_rows)
+    gradient = objective.model.cells_gradient(theta, Z, by_rows)
     assert gradient.shape == Z.shape
     step = 1e-5
-    for m, d in np.argwhere(movable_cells(objective.model, Z)):
+    for m, d in np.argwhere(objective.model.movable(Z)):
         there = step * np.eye(Z.size)[m * Z.shape[1] + d].reshape(Z.shape)
         above, below = (value_with(objective, theta, Z + sign * there) for sign in (1, -1))
         assert gradient[m, d] == pytest.approx((above - below) / (2.0 * step), rel=1e-4, abs=1e-4), (m, d)
@@ -52,9 +52,9 @@ def test_levels_and_missing_cells_have_no_gradient():
     objective, theta = problem(EVERY)
     Z = objective.inducing
     _, _, by_rows = objective.value_and_gradients(theta)
-    gradient = inducing_gradient(objective.model, theta, Z, by_rows)
+    gradient = objective.model.cells_gradient(theta, Z, by_rows)
     fixed = np.isnan(Z) | np.isin(EVERY, LEVELS)
-    np.testing.assert_array_equal(movable_cells(objective.model, Z), ~fixed)
+    np.testing.assert_array_equal(objective.model.movable(Z), ~fixed)
     assert np.all(gradient[fixed] == 0.0)
     assert np.all(gradient[~fixed] != 0.0)
 
@@ -76,7 +76,7 @@ def test_rows_move_to_where_the_objective_is_higher(seed):
     assert after == pytest.approx(max(value for _, value in seen), rel=1e-12)
     assert [evaluations for evaluations, _ in seen] == list(range(2, len(seen) + 2))
     np.testing.assert_array_equal(objective.inducing, Z)  # that of the objective given stay where they are
-    fixed = ~movable_cells(objective.model, Z)
+    fixed = ~objective.model.movable(Z)
     np.testing.assert_array_equal(moved.inducing[fixed], Z[fixed])
     assert np.mean(moved.inducing[~fixed] != Z[~fixed]) > 0.9
 

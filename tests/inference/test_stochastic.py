@@ -10,13 +10,14 @@ from termwise.encode.rows import ArrayChunk
 from termwise.errors import CheckpointError, NumericalError, OptionError, TermwiseWarning
 from termwise.inference import coarse, sparse_sites, stochastic
 from termwise.inference.blocks import Setting
+from termwise.inference.bound import Decoupled
 from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder
 from termwise.inference.climb import free_parameters
 from termwise.inference.coarse import Data, SparseOptions, fit_sparse
 from termwise.inference.minibatches import Minibatches
-from termwise.inference.site_blocks import View, site_statistics, site_step
+from termwise.inference.site_blocks import SitePull, site_statistics, site_step
 from termwise.inference.sparse import push_of
-from termwise.inference.sparse_sites import Inducing, SparseSiteObjective, bound_gradient, pull_of
+from termwise.inference.sparse_sites import Inducing, SparseSiteObjective, bound_gradient
 from termwise.inference.stochastic import State, Stochastic, fit_stochastic
 from termwise.inference.workers import LocalWorkers
 from termwise.likelihoods import Gaussian, Logit, Poisson, Student
@@ -29,25 +30,25 @@ every = pytest.mark.parametrize("likelihood", [Logit(), Poisson(), Student(0.5, 
 
 def view_at(model, theta, inducing, known):
     push, _ = push_of(Setting(model, theta, inducing))
-    mean, spread, divergence = known.moments()
-    return View(push.setting, push.root, mean, spread), divergence
+    return known.seen(push.setting, push.root)
 
 
 @every
-def test_the_gradient_is_that_of_the_bound_wherever_the_inducing_values_are(likelihood):
+@pytest.mark.parametrize("orthogonal", [None, Decoupled(2), Decoupled(4, mean_only=True)])
+def test_the_gradient_is_that_of_the_bound_wherever_the_inducing_values_are(likelihood, orthogonal):
     model, X, observed, theta = problem(likelihood, n=40)
     rows = ArrayChunk(X, observed.y, observed.weight, observed.offset)
     Z = X[~np.isnan(X).any(axis=1)][:6]
     rng = np.random.default_rng(1)
     root = rng.standard_normal((6, 6))
-    known = Inducing(root @ root.T, rng.standard_normal(6))
+    known = Inducing(root @ root.T, rng.standard_normal(6), orthogonal)
 
     def bound(at):
         view, divergence = view_at(model, at, Z, known)
         return site_statistics(rows, view).value - divergence
 
     view, _ = view_at(model, theta, Z, known)
-    found = site_step(rows, pull_of(view, late=True))
+    found = site_step(rows, SitePull(view))
     gradient, _ = bound_gradient(view, found.sums, found.reached)
     step = 1e-5
     expected = [(bound(theta + one) - bound(theta - one)) / (2.0 * step) for one in step * np.eye(theta.size)]
@@ -64,9 +65,9 @@ def test_a_minibatch_of_all_rows_comes_to_the_bound_of_all_rows(likelihood, monk
     Z = X[~np.isnan(X).any(axis=1)][:6]
     objective = SparseSiteObjective(model, [rows], Z, LocalWorkers(1), tolerance=1e-12)
     expected, _ = objective.value_and_gradient(theta)
-    search = Stochastic(model, Z, Minibatches([rows], 40, 40, seed=0), 60, 1)
+    search = Stochastic(model, Minibatches([rows], 40, 40, seed=0), 60, 1)
     seen = []
-    search.run(State.begin(theta, Inducing.prior(6)), lambda step, value: seen.append(value))
+    search.run(State.begin(theta, Z, Inducing.prior(6)), lambda step, value: seen.append(value))
     assert seen[-1] == pytest.approx(expected, abs=1e-6)
 
 
@@ -194,7 +195,7 @@ def test_a_disk_that_is_full_does_not_end_a_fit(tmp_path, monkeypatch):
 
 def test_a_step_that_cannot_be_made_is_taken_back(monkeypatch):
     X, y = logits()
-    step, calls = Stochastic._step, []
+    step, calls = Stochastic.after_step, []
 
     def failing(self, state, rows):
         calls.append(state.step)
@@ -202,11 +203,11 @@ def test_a_step_that_cannot_be_made_is_taken_back(monkeypatch):
             raise NumericalError("too far")
         return step(self, state, rows)
 
-    monkeypatch.setattr(Stochastic, "_step", failing)
+    monkeypatch.setattr(Stochastic, "after_step", failing)
     found = fit(X, y, Logit())
     assert calls == list(range(150))
     assert np.isfinite(found.result.objective)
-    monkeypatch.setattr(Stochastic, "_step", _fail)
+    monkeypatch.setattr(Stochastic, "after_step", _fail)
     with pytest.raises(NumericalError, match="again"):
         fit(X, y, Logit())
 
@@ -231,17 +232,17 @@ def test_a_variance_below_zero_costs_a_step(monkeypatch):
     X, y = logits()
     calls = []
 
-    def pull(view, *, late):
+    def pull(view):
         calls.append(1)
-        return pull_of(replace(view, root=1.5 * view.root) if len(calls) in (30, 31) else view, late=late)
+        return SitePull(replace(view, root=1.5 * view.root) if len(calls) in (30, 31) else view)
 
-    monkeypatch.setattr(stochastic, "pull_of", pull)
+    monkeypatch.setattr(stochastic, "SitePull", pull)
     seen = []
     found = fit(X, y, Logit(), monitor=seen.append)
     assert len(calls) == 150
     assert found.result.status == "planned"
     assert seen[-1].evaluations == len(seen)
-    monkeypatch.setattr(stochastic, "pull_of", pull_of)
+    monkeypatch.setattr(stochastic, "SitePull", SitePull)
     assert fit(X, y, Logit(), monitor=seen.append).result.evaluations == found.result.evaluations + 2
 
 

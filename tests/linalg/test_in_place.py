@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from termwise.linalg.in_place import multiply_by_upper, upper_square
+from termwise.linalg.in_place import multiply_by_upper, turned, upper_square
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 3), (3, 5), (130, 70)])
@@ -13,6 +13,26 @@ def test_a_product_with_an_upper_triangle_is_that_with_the_full_matrix(shape):
     expected = B @ np.triu(U)
     multiply_by_upper(B, U)  # what is below the diagonal is not read
     np.testing.assert_allclose(B, expected, rtol=1e-12, atol=1e-12)
+    expected = B @ np.triu(U).T
+    multiply_by_upper(B, U, transposed=True)
+    np.testing.assert_allclose(B, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_some_columns_are_multiplied_and_squared_as_all_are_and_the_others_stay():
+    rng = np.random.default_rng(0)
+    B, U, some = rng.standard_normal((7, 6)), rng.standard_normal((6, 6)), slice(2, 5)
+    expected = B.copy()
+    expected[:, some] = B[:, some] @ np.triu(U[some, some])
+    multiply_by_upper(B[:, some], U[some, some])
+    np.testing.assert_allclose(B, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(upper_square(B[:, some]), np.triu(B[:, some].T @ B[:, some]), rtol=1e-12)
+
+
+def test_a_symmetric_matrix_is_turned_by_an_upper_triangle():
+    rng = np.random.default_rng(0)
+    U, S = np.triu(rng.standard_normal((6, 6))), rng.standard_normal((6, 6))
+    S += S.T
+    np.testing.assert_allclose(turned(U, S), U @ S @ U.T, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 3), (3, 5), (130, 70)])
@@ -26,3 +46,5 @@ def test_arrays_that_blas_would_misread_are_refused():
         multiply_by_upper(np.ones((3, 2)), np.ones((3, 3)))
     with pytest.raises(AssertionError):
         upper_square(np.ones((4, 6))[:, ::2])
+    with pytest.raises(AssertionError):
+        upper_square(np.ones((6, 4)).T)

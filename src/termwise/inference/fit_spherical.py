@@ -6,25 +6,39 @@ a step with both costs more, and little is left to learn but where they stand.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
+from termwise.inference.blocks import Chunk
 from termwise.inference.bound import Decoupled
 from termwise.inference.climb import FIRST_NOISES, WORST
 from termwise.inference.coarse import RESIDUALS, SEEN, AnySparse, Data, scatter_of
 from termwise.inference.fit import NOTHING, Fit
+from termwise.inference.learnable import Learnable
+from termwise.inference.minibatches import Minibatches
+from termwise.inference.moving import with_cells
 from termwise.inference.progress import Clock, Monitor, Progress
 from termwise.inference.result import FitResult, Status
 from termwise.inference.sparse import SparseObjective
 from termwise.inference.sparse_sites import SparseSiteObjective
 from termwise.inference.spherical import SphericalModel
+from termwise.inference.stochastic import (
+    BATCH_ROWS,
+    FARTHEST,
+    LAST_TOLERANCE,
+    LEAST_STEPS,
+    SETTLED_ROWS,
+    State,
+    Stochastic,
+    first_known,
+    with_sites,
+)
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.features import FEATURE, POINT
 from termwise.kernels.fused.run import cores
@@ -39,7 +53,10 @@ TOLERANCE = 1e-6  # relative change of the bound that ends a climb
 FIRST_STEP = 0.1  # of the steepest parameter
 EARLY_STEPS, NEAR = 15, 1.0  # the first of them, and how far these go at most
 STEPS, LATER_STEPS = 200, 40  # at most: without the orthogonal variables, and with them
-FARTHEST = 20.0  # sd of a column, beyond which no inducing variable goes
+STOCHASTIC_ROWS = 50_000  # beyond, minibatches are sooner there than looks at all rows
+FEW_ROWS, FEW_INDUCING = 4000, 128  # by which parameters begin then
+
+Told = Callable[..., None]  # who is told the bound, and the seconds that are left if they can be foreseen
 
 
 @dataclass(frozen=True)
@@ -62,25 +79,15 @@ def fit_spherical(
     sampling, drawing = rng.spawn(2)
     data, clock, evaluations = Data.in_memory(rows, sampling), Clock(), 0
 
-    def watch(value: float) -> None:
+    def watch(value: float, left: float | None = None) -> None:
         nonlocal evaluations
         evaluations += 1
         if monitor is not None:
-            monitor(Progress(0, evaluations, value, clock(), rows.y.size))
+            monitor(Progress(0, evaluations, value, clock(), rows.y.size, left))
 
-    begin = model.start(np.ones(model.n_columns), FIRST_NOISES[1])
-    first, last = first_places(model, begin, data.sample.X[:SAMPLED], options, drawing)
-    kind = SparseObjective if model.likelihood is None else SparseSiteObjective
     with one_blas_thread():
-        objective: AnySparse = kind(model, data.chunks, first, LocalWorkers(options.threads))
-        theta, status = climb_places(objective, begin, STEPS, watch)
-        if len(last):
-            if model.variance_of_terms(theta) < NOTHING:  # features that the kernel has next to nothing of
-                theta, objective.inducing = begin, first
-            both, apart = np.concatenate([objective.inducing, last]), Decoupled(len(last))
-            objective = kind(model, data.chunks, both, LocalWorkers(options.threads), orthogonal=apart)
-            theta, status = climb_places(objective, theta, LATER_STEPS, watch)
-            status = Status.PLANNED if status is Status.MAX_STEPS else status
+        by = by_minibatches if rows.y.size > STOCHASTIC_ROWS else by_all_rows
+        objective, theta, status = by(model, data, options, drawing, watch)
         solution = objective.posterior(theta)
     seen = model.encoded(theta, data.sample.X[:RESIDUALS])
     noise = Noise.normal(0.0) if model.likelihood else scatter_of(solution, seen, data)
@@ -97,19 +104,77 @@ def fit_spherical(
     return Fit(model, theta, replace(solution.posterior, seen=seen[:SEEN]), noise, result)
 
 
-def climb_places(
-    objective: AnySparse, theta: Array, steps: int, watch: Callable[[float], None]
-) -> tuple[Array, Status]:
+def by_all_rows(
+    model: SphericalModel, data: Data, options: SphericalOptions, rng: np.random.Generator, watch: Told
+) -> tuple[AnySparse, Array, Status]:
+    """By looks at all rows: the objective where it is highest, the parameters there, and how it ended."""
+    begin = model.start(np.ones(model.n_columns), FIRST_NOISES[1])
+    first, last = first_places(model, begin, data.sample.X[:SAMPLED], options, rng)
+    objective = objective_of(model, data.chunks, first, options.threads)
+    theta, status = climb_places(objective, begin, STEPS, watch)
+    if len(last) == 0:
+        return objective, theta, status
+    if model.variance_of_terms(theta) < NOTHING:  # features that the kernel has next to nothing of
+        theta, objective.inducing = begin, first
+    both = np.concatenate([objective.inducing, last])
+    objective = objective_of(model, data.chunks, both, options.threads, len(last))
+    theta, status = climb_places(objective, theta, LATER_STEPS, watch)
+    return objective, theta, Status.PLANNED if status is Status.MAX_STEPS else status
+
+
+def by_minibatches(
+    model: SphericalModel, data: Data, options: SphericalOptions, rng: np.random.Generator, watch: Told
+) -> tuple[AnySparse, Array, Status]:
+    """By looks at some thousand rows at a time, beginning with what few of them tell."""
+    search, state = begin_minibatches(model, data, options, rng, watch)
+    clock = Clock()
+
+    def steps(step: int, value: float) -> None:
+        watch(value, clock() / step * (search.steps - step))
+
+    state = search.run(state, steps)
+    known, apart = state.known, state.known.orthogonal
+    objective = objective_of(model, data.chunks, state.inducing, options.threads, apart.count if apart else 0)
+    if isinstance(objective, SparseSiteObjective):
+        objective.known, objective.tolerance = known, LAST_TOLERANCE
+    return objective, state.theta, Status.PLANNED
+
+
+def begin_minibatches(
+    model: SphericalModel, data: Data, options: SphericalOptions, rng: np.random.Generator, watch: Told
+) -> tuple[Stochastic, State]:
+    """The search, and the state before its first step: parameters by a few rows and inducing variables."""
+    few = data.sample.rows(slice(FEW_ROWS))
+    first, last = (min(count, FEW_INDUCING) for count in (options.n_inducing, options.n_orthogonal))
+    fewer = replace(options, n_inducing=first, n_orthogonal=last)
+    _, theta, _ = by_all_rows(model, Data([few], few.y.size, few), fewer, rng, watch)
+    principal, orthogonal = first_places(model, theta, data.sample.X[:SAMPLED], options, rng)
+    Z, sites, rows = np.concatenate([principal, orthogonal]), with_sites(model), data.sample
+    some = objective_of(sites, [rows.rows(slice(SETTLED_ROWS))], Z, options.threads, len(orthogonal))
+    assert isinstance(some, SparseSiteObjective), "a model with sites has a likelihood"
+    size = min(BATCH_ROWS, data.n_rows)
+    minibatches = Minibatches(data.chunks, data.n_rows, size, int(rng.integers(2**31)))
+    steps, movable = max(LEAST_STEPS, minibatches.per_round), model.movable(Z)
+    state = State.begin(theta, Z, first_known(some, theta, data.n_rows), int(np.count_nonzero(movable)))
+    return Stochastic(sites, minibatches, steps, options.threads, movable), state
+
+
+def objective_of(
+    model: Learnable, chunks: Sequence[Chunk], inducing: Array, threads: int, n_orthogonal: int = 0
+) -> AnySparse:
+    """The bound as a function of the parameters; so many of the inducing variables are orthogonal."""
+    kind = SparseObjective if model.likelihood is None else SparseSiteObjective
+    apart = Decoupled(n_orthogonal) if n_orthogonal else None
+    return kind(model, chunks, inducing, LocalWorkers(threads), orthogonal=apart)
+
+
+def climb_places(objective: AnySparse, theta: Array, steps: int, watch: Told) -> tuple[Array, Status]:
     """The best parameters that so many steps find; the inducing variables of the objective move with them."""
-    model = objective.model
-    assert isinstance(model, SphericalModel), "places are on the sphere"
-    movable = movable_places(model, objective.inducing)
+    model, movable = objective.model, objective.model.movable(objective.inducing)
     n = sum(chunk.read().y.size for chunk in objective.chunks)
 
     def move(vector: Array) -> Array:
-        moved = objective.inducing.copy()
-        moved[movable, :-1] = vector[theta.size :].reshape(-1, model.n_features)
-        objective.inducing = moved
+        objective.inducing = with_cells(objective.inducing, movable, vector[theta.size :])
         return vector[: theta.size]
 
     def negative(vector: Array) -> tuple[float, Array]:
@@ -120,9 +185,9 @@ def climb_places(
             return WORST, np.zeros(vector.size)  # the line search takes a shorter step
         watch(value)
         cells = model.cells_gradient(at, objective.inducing, by_rows)[movable]
-        return -value / n, -np.concatenate([gradient, cells.ravel()]) / n
+        return -value / n, -np.concatenate([gradient, cells]) / n
 
-    places = objective.inducing[movable, :-1].ravel()
+    places = objective.inducing[movable]
     low, high = (
         np.concatenate([bound, np.full(places.size, edge)])
         for bound, edge in zip(np.transpose(model.bounds()), (-FARTHEST, FARTHEST), strict=True)
@@ -154,12 +219,6 @@ def _minimum(
     found = minimize(scaled, begin / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     status = {0: Status.CONVERGED, 1: Status.MAX_STEPS}.get(found.status, Status.STUCK)
     return np.clip(found.x * unit, low, high), status
-
-
-def movable_places(model: SphericalModel, inducing: Array) -> NDArray[np.bool_]:
-    """Which inducing variables have a place of their own: not harmonics, which stand for a whole degree."""
-    movable: NDArray[np.bool_] = (inducing[:, -1] == POINT) | (model.features != "harmonics")
-    return movable
 
 
 def first_places(

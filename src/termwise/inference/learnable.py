@@ -20,6 +20,7 @@ from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
 NOISES = (1e-5, 2.0)  # in units of the variance of y
+STEP = 1e-5  # of a central difference, in sd of the column
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +177,25 @@ class Learnable(ABC):
     def variances_and_likelihood(self) -> NDArray[np.bool_]:
         """Which parameters are those of the orders and of the likelihood."""
         return np.arange(len(self.bounds())) >= self._order_slice.start
+
+    def movable(self, inducing: Array) -> NDArray[np.bool_]:
+        """Which cells of inducing rows (M, D) can be moved: known numbers, as a level has no neighbours."""
+        movable: NDArray[np.bool_] = ~self.levels & ~np.isnan(inducing)
+        return movable
+
+    def cells_gradient(self, theta: Array, inducing: Array, by_rows: run.Rows) -> Array:
+        """The gradient for those cells, (M, D), by that for what the loops read of the rows.
+
+        Coordinates and amplitudes are functions of one cell, so their slopes are two evaluations of each
+        column; a central difference has nine digits, and no column needs to know more than its state.
+        """
+        cells, number = np.ascontiguousarray(inducing.T), ~self.levels[:, None]
+        above, below = (
+            self.layout(theta, np.where(number, cells + step, cells), late=False).rows
+            for step in (STEP, -STEP)
+        )
+        slope = by_rows.u * (above.u - below.u) + by_rows.a * (above.a - below.a)
+        return np.where(self.movable(inducing), slope.T / (2.0 * STEP), 0.0)
 
     def kernel_parameters(self, theta: Array) -> Array:
         """The part of the vector that belongs to the kernel."""

@@ -35,22 +35,27 @@ from termwise.posterior.posterior import ROUNDING
 class View:
     """What rows are seen through: a_n = root' k_n, and inducing values u ~ N(mean, spread spread').
 
-    They are whitened: a priori u is standard normal and f_n is N(a_n' u, k_nn - |a_n|^2) given u.
+    They are whitened: a priori u is standard normal and f_n is N(a_n' u, k_nn - |a_n|^2) given u. Those of
+    different `parts` are not correlated.
     """
 
     setting: Setting
     root: Array
     mean: Array
-    spread: Array  # upper triangular
+    spread: Array  # upper triangular, and zero between parts
+    parts: tuple[slice, ...] = (slice(None),)
+
+    def spread_in_place(self, A: Array, *, transposed: bool = False) -> None:
+        """A spread, or A spread', in the place of A."""
+        for part in self.parts:
+            multiply_by_upper(A[:, part], self.spread[part, part], transposed=transposed)
 
 
 @dataclass(frozen=True, eq=False)
 class SitePull:
-    """The gradient for k_n, tau_n P k_n + nu_n m, and which parameters it is to reach."""
+    """Where the gradient comes from, and which parameters it is to reach."""
 
     view: View
-    quadratic: Array
-    linear: Array
     late: bool = True
 
 
@@ -104,6 +109,7 @@ class _Sites:
     mean: Array
     variance: Array
     value: Array
+    slope: Array  # of the value, for the mean
     tau: Array
     nu: Array
 
@@ -118,14 +124,15 @@ def _observed(block: Block, setting: Setting) -> Observed:
 
 def _sites(block: Block, view: View, own: Own, A: Array, spare: Array) -> _Sites:
     spare[:] = A
-    multiply_by_upper(spare, view.spread)
+    view.spread_in_place(spare)
     mean = A @ view.mean
     taken = np.einsum("ij,ij->i", A, A) - np.einsum("ij,ij->i", spare, spare)
     variance = _left(own, taken)
     observed = _observed(block, view.setting)
     found = observed.expected(mean, variance)
     tau = np.maximum(-2.0 * found.by_variance, 0.0)
-    return _Sites(observed, mean, variance, found.value, tau, found.by_mean + tau * mean)
+    slope = found.by_mean
+    return _Sites(observed, mean, variance, found.value, slope, tau, slope + tau * mean)
 
 
 def _left(own: Own, taken: Array) -> Array:
@@ -155,7 +162,7 @@ def _first_sums(block: Block, push: Push) -> SiteSums:
     A = _told(block, push, own, A)
     observed = _observed(block, push.setting)
     at, nothing = observed.start(), np.zeros(block.y.size)
-    return _sums_of(_Sites(observed, at, nothing, nothing, *observed.start_sites()), A, spare)
+    return _sums_of(_Sites(observed, at, nothing, nothing, nothing, *observed.start_sites()), A, spare)
 
 
 def _told(block: Block, view: View | Push, own: Own, spare: Array) -> Array:
@@ -182,17 +189,19 @@ def _sums_of(sites: _Sites, A: Array, spare: Array) -> SiteSums:
 
 
 def _block_step(block: Block, pull: SitePull, *, with_sums: bool) -> SiteStep:
+    """The gradient for a_n is tau_n (I - spread spread') a_n + slope_n mean; for k_n, root times it."""
     view, setting = pull.view, pull.view.setting
     own = Own(layout_for_adjoint(block, setting, late=pull.late), setting)
-    K, G = workspace(block.y.size, len(setting.inducing))
-    run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=K)
-    A = K.copy()
+    A, G = workspace(block.y.size, len(setting.inducing))
+    run.cross(setting.weights, own.layout.rows, setting.layout.rows, 1, out=A)
     multiply_by_upper(A, view.root)
     sites = _sites(block, view, own, A, G)
-    np.matmul(K, pull.quadratic, out=G)
+    view.spread_in_place(G, transposed=True)  # it was A spread
+    np.subtract(A, G, out=G)
     G *= sites.tau[:, None]
-    rows = setting.layout.rows
-    given = run.adjoint_cross(setting.weights, own.layout.rows, rows, G, 1, (sites.nu, pull.linear))
+    multiply_by_upper(G, view.root, transposed=True)
+    rank_one = sites.slope, view.root @ view.mean
+    given = run.adjoint_cross(setting.weights, own.layout.rows, setting.layout.rows, G, 1, rank_one)
     by_order, by_own = own.adjoint_of_whole(-0.5 * sites.tau)
     columns, common = own.layout.row_gradient(given, by_own)
     reached = Reached(columns, common, given.variances + by_order, 0.0, given.z.u, given.z.a)

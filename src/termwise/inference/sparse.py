@@ -17,6 +17,7 @@ from termwise.inference.learnable import Learnable
 from termwise.inference.workers import LocalWorkers, Workers
 from termwise.kernels.fused import run
 from termwise.linalg.cholesky import factorise
+from termwise.linalg.in_place import turned
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
 
@@ -53,7 +54,7 @@ class SparseObjective:
         self.kept.begin(late=late)
         push, bound = self._bound(Setting(self.model, theta, self.inducing, kept_by(self.workers, self.kept)))
         noise, root = push.setting.noise, push.root
-        pull = Pull(push.setting, root @ bound.curvature @ root.T, np.sqrt(noise) * (root @ bound.mean), late)
+        pull = Pull(push.setting, turned(root, bound.curvature), np.sqrt(noise) * (root @ bound.mean), late)
         reached: Reached = reduce(add, self.workers.map(adjoint, self.chunks, pull))
         columns, by_variance, by_rows = through_inducing(push.setting, root, bound.inner, reached)
         _, dvariances = self.model.orders.variances(self.model.order_parameters(theta))
@@ -112,7 +113,7 @@ def through_inducing(
 
     The gradient for their kernel Kuu is U^-1 inner U^-T / 2.
     """
-    G = 0.5 * setting.noise * (root @ inner @ root.T)
+    G = 0.5 * setting.noise * turned(root, inner)
     np.fill_diagonal(G, np.diag(G) + JITTER * np.mean(np.diag(G)))
     rows = setting.layout.rows
     # By one thread, so that it is the same to the last bit whoever the workers are.

@@ -9,7 +9,7 @@ from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_solve, solve_triangular
 
 from termwise.errors import NumericalError
 from termwise.inference.blocks import Chunk, Push, Reached, Setting
@@ -85,26 +85,50 @@ class Inducing:
         """What the covariance is made of: all of outer, or its blocks."""
         return self.outer if self.orthogonal is None else self.orthogonal.apart(self.outer)[0]
 
+    @property
+    def parts(self) -> tuple[slice, ...]:
+        """Which of them are known together."""
+        if self.orthogonal is None:
+            return (slice(None),)
+        first = self.linear.size - self.orthogonal.count
+        return slice(first), slice(first, None)
+
     def moments(self) -> tuple[Array, Array, float]:
         """The mean, an upper triangle whose square C C' is the covariance, and KL from the prior."""
         if not (np.all(np.isfinite(self.outer)) and np.all(np.isfinite(self.linear))):
             raise NumericalError(NO_NUMBERS)  # dpotrf does not tell
-        spread, log_determinant = _spread(self.outer)
-        mean = spread @ (spread.T @ self.linear)
-        if self.orthogonal is not None:
-            spread, log_determinant = _spread(self.taken)
+        taken = self.taken
+        spread, log_determinant = np.zeros(taken.shape), 0.0
+        for part in self.parts:
+            spread[part, part], more = _spread(taken[part, part])
+            log_determinant += more
+        if self.orthogonal is None:
+            mean = spread @ (spread.T @ self.linear)
+        else:
+            mean = cho_solve(_factor(self.outer), self.linear)
         trace = float(np.sum(spread**2))
         divergence = 0.5 * (log_determinant + trace - mean.size + float(mean @ mean))
         return mean, spread, divergence
+
+    def seen(self, setting: Setting, root: Array) -> tuple[View, float]:
+        """What rows are seen through with it, and KL from the prior."""
+        mean, spread, divergence = self.moments()
+        return View(setting, root, mean, spread, self.parts), divergence
+
+
+def _factor(outer: Array) -> tuple[Array, bool]:
+    """F, upper triangular, with F'F = I + outer, as `cho_solve` wants it."""
+    factor = np.array(outer, order="F")
+    factor.reshape(-1, order="F")[:: len(outer) + 1] += 1.0
+    if in_place("dpotrf", factor):
+        raise NumericalError(NO_NUMBERS)
+    return factor, False
 
 
 def _spread(outer: Array) -> tuple[Array, float]:
     """An upper triangle C with C C' = (I + outer)^-1, and the log determinant of I + outer."""
     # C = F^-1 for the precision F'F, F upper triangular, has C C' = (F'F)^-1.
-    spread = np.array(outer, order="F")
-    spread.reshape(-1, order="F")[:: len(outer) + 1] += 1.0
-    if in_place("dpotrf", spread):
-        raise NumericalError(NO_NUMBERS)
+    spread, _ = _factor(outer)
     log_determinant = 2.0 * float(np.sum(np.log(np.diag(spread))))
     invert_upper(spread)
     return np.ascontiguousarray(np.triu(spread)), log_determinant
@@ -116,13 +140,6 @@ def _upper(size: int) -> NDArray[np.bool_]:
     return np.triu(np.ones((size, size), dtype=bool))
 
 
-def pull_of(view: View, *, late: bool) -> SitePull:
-    """The way back from the bound to rows, for fixed inducing values."""
-    root, mean = view.root, view.mean
-    curvature = np.eye(mean.size) - view.spread @ view.spread.T - np.outer(mean, mean)
-    return SitePull(view, root @ curvature @ root.T, root @ mean, late)
-
-
 def bound_gradient(view: View, sums: SiteSums, reached: Reached) -> tuple[Array, run.Rows]:
     """The gradient of the bound for all parameters, and for what the loops read of the inducing rows.
 
@@ -132,7 +149,10 @@ def bound_gradient(view: View, sums: SiteSums, reached: Reached) -> tuple[Array,
     """
     model, theta = view.setting.model, view.setting.theta
     outer = Inducing.asked(sums).outer
-    M = outer - view.spread @ (view.spread.T @ outer)
+    M = outer.copy()
+    for part in view.parts:
+        spread = view.spread[part, part]
+        M[part] -= spread @ (spread.T @ outer[part])
     M += np.outer(view.mean, sums.linear - outer @ view.mean)
     inner = -(np.tril(M) + np.tril(M, -1).T)
     columns, by_variance, by_rows = through_inducing(view.setting, view.root, inner, reached)
@@ -186,7 +206,7 @@ class SparseSiteObjective:
         """The same, and the gradient for what the loops read of the inducing rows."""
         self.evaluations += 1
         rest = self._settle(self._setting(theta, late=late))
-        pull = pull_of(rest.view, late=late)
+        pull = SitePull(rest.view, late)
         reached: Reached = reduce(add, self.workers.map(site_adjoint, self.chunks, pull))
         prior, gradient = self.model.log_prior(theta)
         by_parameters, by_rows = bound_gradient(rest.view, rest.sums, reached)
@@ -272,8 +292,7 @@ class SparseSiteObjective:
         return replace(self.known, outer=to @ self.known.outer @ to.T, linear=to @ self.known.linear)
 
     def _look(self, setting: Setting, root: Array, here: Inducing) -> tuple[View, SiteSums, float]:
-        mean, spread, divergence = here.moments()
-        view = View(setting, root, mean, spread)
+        view, divergence = here.seen(setting, root)
         sums: SiteSums = reduce(add, self.workers.map(site_statistics, self.chunks, view))
         return view, sums, sums.value - divergence
 

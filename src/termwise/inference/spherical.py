@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from termwise.inference.learnable import Common, Layout, Learnable, Lines
 from termwise.inference.orders import EachOrder, Orders
-from termwise.kernels.features import ROW, Covariances, covariances
+from termwise.kernels.features import POINT, ROW, Covariances, covariances
 from termwise.kernels.fused import run
 from termwise.kernels.spherical import KERNELS, AngleWeights, SphericalKernel, angle_rows_of
 from termwise.kernels.zonal import Zonal
@@ -128,11 +128,17 @@ class SphericalModel(Learnable):
         """Rows (n, D + 1) lengthened, with their tags."""
         return np.column_stack([self._lengthened(theta, X[:, :-1].T).T, X[:, -1]])
 
+    def movable(self, inducing: Array) -> NDArray[np.bool_]:
+        """All numbers but those of harmonics, which stand for a whole degree."""
+        placed = (inducing[:, -1:] == POINT) | (self.features != "harmonics")
+        return super().movable(inducing) & placed
+
     def cells_gradient(self, theta: Array, inducing: Array, by_rows: run.Rows) -> Array:
-        """The gradient for the features of inducing rows (M, D), by that for what loops read of them."""
+        """In closed form: every number of a row is a part of its direction and of its norm."""
         layout = self.layout(theta, np.ascontiguousarray(inducing.T))
         scales = np.exp(theta[: self.n_features])
-        return (scales[:, None] * layout.by_lengthened(by_rows.u, by_rows.a[0])[:-1]).T
+        by_numbers = scales[:, None] * layout.by_lengthened(by_rows.u, by_rows.a[0])[:-1]
+        return np.column_stack([by_numbers.T, np.zeros(len(inducing))])
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
@@ -21,16 +22,16 @@ from termwise.inference.fit import Fit
 from termwise.inference.growth import wide_enough
 from termwise.inference.learnable import Learnable
 from termwise.inference.minibatches import Minibatches
+from termwise.inference.moving import with_cells
 from termwise.inference.progress import Monitor
 from termwise.inference.result import Status
-from termwise.inference.site_blocks import SiteSums, View, site_step
+from termwise.inference.site_blocks import SitePull, SiteSums, site_step
 from termwise.inference.sparse import SparseObjective, push_of
 from termwise.inference.sparse_sites import (
     NO_NUMBERS,
     Inducing,
     SparseSiteObjective,
     bound_gradient,
-    pull_of,
 )
 from termwise.inference.workers import LocalWorkers
 from termwise.likelihoods import Gaussian
@@ -46,7 +47,8 @@ WARM = 20  # steps of the inducing values alone, which have seen few rows at fir
 SETTLED_ROWS, SETTLED = 32_768, 1e-4  # rows by which the inducing values begin; nats a row that end it
 MOST_FAILURES = 50  # steps in a row that cannot be made
 PARTS = (0.1, 0.01)  # of the way of the inducing values, at first and at last, when parameters hardly move
-TOLERANCE, LOOKS = 1e-6, 3  # nats a row, when all rows are looked at; and about how often they are
+FARTHEST = 20.0  # sd of a column, beyond which no inducing row goes
+LAST_TOLERANCE, LOOKS = 1e-6, 3  # nats a row, when all rows are looked at; and about how often they are
 
 
 def fit_stochastic(
@@ -70,17 +72,20 @@ def fit_stochastic(
         if found is None:
             theta = stages.sampled(starting).theta
             Z = stages.inducing_rows(theta)
-            state = State.begin(theta, _first_known(_with_sites(stages.model), stages, Z, theta))
+            rows = data.sample.rows(slice(SETTLED_ROWS))
+            workers = LocalWorkers(options.threads)
+            few = SparseSiteObjective(with_sites(stages.model), [rows], Z, workers, stages.kept)
+            state = State.begin(theta, Z, first_known(few, theta, data.n_rows))
         else:
-            Z, state = found["inducing"], State.of_arrays(found)
+            state = State.of_arrays(found)
             stages.model = wide_enough(model, state.theta)
-        search = Stochastic(_with_sites(stages.model), Z, minibatches, steps, options.threads)
+        search = Stochastic(with_sites(stages.model), minibatches, steps, options.threads)
         stages.forecast.last_stage(done=state.step)
         state = search.run(state, stages.watch(data.n_rows, 0), checkpoints)
-        return stages.concluded(_of_all_rows(stages, Z, state), state.theta, Status.PLANNED)
+        return stages.concluded(_of_all_rows(stages, state), state.theta, Status.PLANNED)
 
 
-def _with_sites(model: Learnable) -> Learnable:
+def with_sites(model: Learnable) -> Learnable:
     """The model with a likelihood: minibatches have sites even if noise is normal.
 
     What missing cells would have told is then variance of f, not noise, in learning; not in the posterior.
@@ -88,42 +93,46 @@ def _with_sites(model: Learnable) -> Learnable:
     return model if model.likelihood is not None else model.with_likelihood(Gaussian())
 
 
-def _first_known(model: Learnable, stages: Stages, Z: Array, theta: Array) -> Inducing:
+def first_known(few: SparseSiteObjective, theta: Array, n_rows: int) -> Inducing:
     """The inducing values by a sample: from nothing, a whole step for a few rows can go far beyond."""
-    rows = stages.data.sample.rows(slice(SETTLED_ROWS))
-    workers = LocalWorkers(stages.options.threads)
-    few = SparseSiteObjective(model, [rows], Z, workers, stages.kept, tolerance=SETTLED)
-    return few.settled(theta).scaled(stages.data.n_rows / rows.y.size)
+    few.tolerance = SETTLED
+    seen = sum(chunk.read().y.size for chunk in few.chunks)
+    return few.settled(theta).scaled(n_rows / seen)
 
 
-def _of_all_rows(stages: Stages, Z: Array, state: State) -> AnySparse:
+def _of_all_rows(stages: Stages, state: State) -> AnySparse:
     model, chunks, workers = stages.model, stages.data.chunks, stages.options.workers
     if model.likelihood is None:
-        return SparseObjective(model, chunks, Z, workers, stages.kept)
-    known = state.known
-    return SparseSiteObjective(model, chunks, Z, workers, stages.kept, known=known, tolerance=TOLERANCE)
+        return SparseObjective(model, chunks, state.inducing, workers, stages.kept)
+    known, Z = state.known, state.inducing
+    return SparseSiteObjective(model, chunks, Z, workers, stages.kept, known=known, tolerance=LAST_TOLERANCE)
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a fit is after so many steps: parameters, Adam's two means, and the inducing values."""
+    """Where a fit is after so many steps: parameters, inducing rows, Adam's two means of the gradient for all
+    of these that move, and the inducing values.
+    """
 
     step: int
     theta: Array
+    inducing: Array
     first: Array
     second: Array
     known: Inducing
 
     @classmethod
-    def begin(cls, theta: Array, known: Inducing) -> State:
-        """Before the first step."""
-        return cls(0, theta, np.zeros(theta.size), np.zeros(theta.size), known)
+    def begin(cls, theta: Array, inducing: Array, known: Inducing, moving: int = 0) -> State:
+        """Before the first step; so many cells of the inducing rows move."""
+        first, second = np.zeros((2, theta.size + moving))
+        return cls(0, theta, inducing, first, second, known)
 
     def arrays(self) -> dict[str, Array]:
         """For a checkpoint."""
         return {
             "step": np.array(self.step),
             "theta": self.theta,
+            "inducing": self.inducing,
             "first": self.first,
             "second": self.second,
             "outer": self.known.outer,
@@ -134,27 +143,28 @@ class State:
     def of_arrays(cls, arrays: dict[str, Array]) -> State:
         """From a checkpoint."""
         known = Inducing(arrays["outer"], arrays["linear"])
-        return cls(int(arrays["step"]), arrays["theta"], arrays["first"], arrays["second"], known)
+        means = arrays["first"], arrays["second"]
+        return cls(int(arrays["step"]), arrays["theta"], arrays["inducing"], *means, known)
 
 
 @dataclass(frozen=True, eq=False)
 class Stochastic:
-    """A fit by so many steps, for fixed inducing rows."""
+    """A fit by so many steps; the cells of the inducing rows that are `movable` move with the parameters."""
 
     model: Learnable
-    inducing: Array
     minibatches: Minibatches
     steps: int
     threads: int
+    movable: NDArray[np.bool_] | None = None
 
     def run(self, state: State, watch: Watch, checkpoints: Checkpoints | None = None) -> State:
         """The state after the last step; a checkpoint before the first, from time to time, and at the end."""
         minibatches = self.minibatches.after(state.step)
-        self._keep(state, checkpoints)
+        _keep(state, checkpoints)
         good, failures = state, 0
         while state.step < self.steps:
             try:
-                there, value = self._step(state, next(minibatches))
+                there, value = self.after_step(state, next(minibatches))
             except NumericalError:
                 # Parameters have gone too far: the step before is taken back, and other rows are looked at.
                 failures += 1
@@ -165,24 +175,24 @@ class Stochastic:
             good, state, failures = state, there, 0
             watch(state.step, value)
             if checkpoints is not None and checkpoints.is_time():
-                self._keep(good, checkpoints)  # from which a step has been made
-        self._keep(state, checkpoints)
+                _keep(good, checkpoints)  # from which a step has been made
+        _keep(state, checkpoints)
         return state
 
-    def _keep(self, state: State, checkpoints: Checkpoints | None) -> None:
-        if checkpoints is not None:
-            checkpoints.write(state.step, {**state.arrays(), "inducing": self.inducing})
-
-    def _step(self, state: State, rows: ArrayChunk) -> tuple[State, float]:
-        push, _ = push_of(Setting(self.model, state.theta, self.inducing))
-        mean, spread, divergence = state.known.moments()
-        view = View(push.setting, push.root, mean, spread)
-        found = site_step(rows, pull_of(view, late=True), self.threads)
+    def after_step(self, state: State, rows: ArrayChunk) -> tuple[State, float]:
+        """Where a minibatch leads to, and the bound by its rows."""
+        push, _ = push_of(Setting(self.model, state.theta, state.inducing))
+        view, divergence = state.known.seen(push.setting, push.root)
+        found = site_step(rows, SitePull(view), self.threads)
         scale = self.minibatches.n_rows / found.sums.n_rows
         sums = scaled(found.sums, scale)
-        prior, slope = self.model.log_prior(state.theta)
+        prior, by_prior = self.model.log_prior(state.theta)
         # The way back is linear in the sums.
-        slope = slope + scale * bound_gradient(view, found.sums, found.reached)[0]
+        slope, by_rows = bound_gradient(view, found.sums, found.reached)
+        slope = by_prior + scale * slope
+        if self.movable is not None:
+            cells = self.model.cells_gradient(state.theta, state.inducing, by_rows)[self.movable]
+            slope = np.concatenate([slope, scale * cells])
         value = sums.value - divergence + prior
         if not (np.isfinite(value) and np.all(np.isfinite(slope))):
             raise NumericalError(NO_NUMBERS)
@@ -195,15 +205,24 @@ class Stochastic:
 
     def _adam(self, state: State, slope: Array, rate: float) -> State:
         """Kingma and Ba (2015), within the bounds."""
-        free, (low, high) = free_parameters(self.model), np.transpose(self.model.bounds())
         step = state.step + 1
         seen = step - WARM
         first = DECAYS[0] * state.first + (1.0 - DECAYS[0]) * slope
         second = DECAYS[1] * state.second + (1.0 - DECAYS[1]) * slope**2
         unbiased = second / (1.0 - DECAYS[1] ** seen)
         change = rate * (first / (1.0 - DECAYS[0] ** seen)) / (np.sqrt(unbiased) + TINY)
-        theta = np.where(free, np.clip(state.theta + change, low, high), state.theta)
-        return replace(state, step=step, theta=theta, first=first, second=second)
+        size, (low, high) = state.theta.size, np.transpose(self.model.bounds())
+        there = np.clip(state.theta + change[:size], low, high)
+        theta, inducing = np.where(free_parameters(self.model), there, state.theta), state.inducing
+        if self.movable is not None:
+            cells = np.clip(inducing[self.movable] + change[size:], -FARTHEST, FARTHEST)
+            inducing = with_cells(inducing, self.movable, cells)
+        return State(step, theta, inducing, first, second, state.known)
+
+
+def _keep(state: State, checkpoints: Checkpoints | None) -> None:
+    if checkpoints is not None:
+        checkpoints.write(state.step, state.arrays())
 
 
 def scaled(sums: SiteSums, by: float) -> SiteSums:

@@ -58,31 +58,39 @@ def invert_upper(A: Array) -> None:
     assert info.value == 0, "a factor with a positive diagonal can be inverted"
 
 
-def multiply_by_upper(B: Array, U: Array) -> None:
-    """B U in the place of B, for an upper triangle U, in half the time of a product with a full matrix."""
-    _check_rows(B, U)
+def multiply_by_upper(B: Array, U: Array, *, transposed: bool = False) -> None:
+    """B U or B U' in the place of B, for an upper triangle U, in half the time of that with a full matrix."""
     assert U.shape == (B.shape[1], B.shape[1]), "U must be square, with as many rows as B has columns"
     rows, columns = (ctypes.c_int(size) for size in B.shape)
     sizes = columns, rows, ctypes.c_double(1.0)
-    # To Fortran these are B' and U', a lower triangle: B' becomes U' B'.
-    args = b"L", b"L", b"N", b"N", *sizes, U.ctypes.data, columns, B.ctypes.data, columns
+    # To Fortran these are B' and U', a lower triangle: B' becomes U' B' or U B'.
+    args = b"L", b"L", b"T" if transposed else b"N", b"N", *sizes, *_rows(U), *_rows(B)
     _routine(cython_blas, "dtrmm", PRODUCT)(*args)
+
+
+def turned(U: Array, S: Array) -> Array:
+    """U S U' for an upper triangle U and a symmetric S."""
+    half = np.array(S, order="C")
+    multiply_by_upper(half, U, transposed=True)
+    whole = np.ascontiguousarray(half.T)
+    multiply_by_upper(whole, U, transposed=True)
+    return whole
 
 
 def upper_square(A: Array) -> Array:
     """The upper triangle of A'A, with zeros below it: NumPy would mirror it every time."""
-    _check_rows(A)
     rows, columns = (ctypes.c_int(size) for size in A.shape)
     out = np.zeros((A.shape[1], A.shape[1]))
-    one, args = ctypes.c_double(1.0), (A.ctypes.data, columns)
+    factors = ctypes.c_double(1.0), *_rows(A), ctypes.c_double(0.0)
     # To Fortran this is A' and the lower triangle.
-    _routine(cython_blas, "dsyrk", SQUARE)(
-        b"L", b"N", columns, rows, one, *args, ctypes.c_double(0.0), out.ctypes.data, columns
-    )
+    _routine(cython_blas, "dsyrk", SQUARE)(b"L", b"N", columns, rows, *factors, *_rows(out))
     return out
 
 
-def _check_rows(*matrices: Array) -> None:
-    for matrix in matrices:
-        assert matrix.flags.c_contiguous, "rows are the columns of Fortran"
-        assert matrix.dtype == float, "BLAS works on doubles"
+def _rows(matrix: Array) -> tuple[int, ctypes.c_int]:
+    """Where the rows of a matrix begin and how far they are apart; some of its columns will do."""
+    width, step = matrix.strides
+    assert step == 8 or matrix.shape[1] == 1, "rows are the columns of Fortran"
+    assert width >= 8 * matrix.shape[1], "rows must not lie in each other"
+    assert matrix.dtype == float, "BLAS works on doubles"
+    return matrix.ctypes.data, ctypes.c_int(width // 8)
