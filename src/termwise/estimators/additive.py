@@ -56,7 +56,8 @@ class AdditiveGPRegressor(Unconstrained, AdditiveRegressor):
         The most features in one term, for kind="additive"; None for all.
     likelihood : {"normal", "poisson", "student"}
         How the target comes about, given the function: as for `OAKRegressor`.
-    kernel, categorical, inference, n_inducing, inducing, n_restarts, unknown, progress, random_state, n_jobs
+    kernel, categorical, inference, n_inducing, inducing, n_orthogonal, n_restarts, unknown, progress,
+    random_state, n_jobs
         As for `OAKRegressor`; the kernel is "se" as in the paper.
     """
 
@@ -71,6 +72,7 @@ class AdditiveGPRegressor(Unconstrained, AdditiveRegressor):
         inference: str = "auto",
         n_inducing: int | None = None,
         inducing: str = "variance",
+        n_orthogonal: int = 0,
         n_restarts: int = 2,
         unknown: str = "marginalise",
         progress: Any = False,
@@ -95,6 +97,7 @@ class AdditiveGPClassifier(Unconstrained, AdditiveClassifier):
         inference: str = "auto",
         n_inducing: int | None = None,
         inducing: str = "variance",
+        n_orthogonal: int = 0,
         n_restarts: int = 2,
         unknown: str = "marginalise",
         progress: Any = False,

@@ -52,6 +52,7 @@ class AdditiveModel(TermModel):
     categorical: Any
     inference: str
     n_inducing: int | None
+    n_orthogonal: int
     inducing: str
     n_restarts: int
     unknown: str
@@ -104,7 +105,8 @@ class AdditiveModel(TermModel):
         return Model(columns, orders, likelihood, selection_of(listed, len(columns)))
 
     def _asked(self) -> Asked:
-        return Asked(self.inference, self.n_inducing, self.inducing, self.n_restarts, self.n_jobs)
+        search = self.inference, self.n_inducing, self.inducing, self.n_restarts, self.n_jobs
+        return Asked(*search, n_orthogonal=self.n_orthogonal)
 
     @contextmanager
     def _known(self, given: Given, wanted: Wanted, *, sites: bool) -> Iterator[Task]:
@@ -140,6 +142,7 @@ class AdditiveModel(TermModel):
         one_of("inducing", self.inducing, CHOICES)
         if self.n_inducing is not None:
             whole_number("n_inducing", self.n_inducing, at_least=1)
+        whole_number("n_orthogonal", self.n_orthogonal, at_least=0)
         one_of("unknown", self.unknown, ("marginalise", "error"))
         search_options(self.n_restarts, self.n_jobs, self.progress)
 

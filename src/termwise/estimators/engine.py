@@ -49,6 +49,7 @@ class Asked:
     n_starts: int
     n_jobs: int | None
     grid: Grid = field(default_factory=Grid)
+    n_orthogonal: int = 0
 
     def engine(self, n_rows: int, *, sites: bool, local: bool = True, kept: bool = False) -> str:
         """The engine for so many rows, as asked or by their number; an error if it cannot take them.
@@ -56,11 +57,12 @@ class Asked:
         `sites` says that the likelihood is not normal, `local` that this process does all the work, `kept`
         that there are to be checkpoints.
         """
-        if self.inference in ("exact", "ski") and self.n_inducing is not None:
-            raise OptionError(
-                f"n_inducing is {self.n_inducing} and inference is {self.inference!r}, which has no inducing "
-                "rows; leave one of them out"
-            )
+        for name, count in (("n_inducing", self.n_inducing), ("n_orthogonal", self.n_orthogonal)):
+            if self.inference in ("exact", "ski") and count:
+                raise OptionError(
+                    f"{name} is {count} and inference is {self.inference!r}, which has no inducing rows; "
+                    "leave one of them out"
+                )
         if self.inference == "ski" and sites:
             raise OptionError(
                 "inference='ski' is for numbers with normal noise; leave it out, or use inference='sparse'"
@@ -91,7 +93,8 @@ class Asked:
     def _by_rows(self, n_rows: int, sites: bool, local: bool, kept: bool) -> str:
         if kept or (sites and local and n_rows > STOCHASTIC_ROWS):
             return "stochastic"
-        return "exact" if n_rows <= (SITE_ROWS if sites else EXACT_ROWS) and not self.n_inducing else "sparse"
+        few, asked = n_rows <= (SITE_ROWS if sites else EXACT_ROWS), self.n_inducing or self.n_orthogonal
+        return "exact" if few and not asked else "sparse"
 
     @property
     def threads(self) -> int:
@@ -110,7 +113,10 @@ class Asked:
         count = self.n_inducing or int(np.clip(n_rows // 4, LEAST_INDUCING, most))
         if workers is None or isinstance(workers, LocalWorkers):
             workers = LocalWorkers(self.threads)
-        return SparseOptions(min(count, n_rows), self.inducing, self.n_starts, self.threads, workers)
+        first = min(count, n_rows)
+        more = min(self.n_orthogonal, n_rows - first)
+        search = self.inducing, self.n_starts, self.threads
+        return SparseOptions(first + more, *search, workers, n_orthogonal=more)
 
 
 def learn(

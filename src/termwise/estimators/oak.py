@@ -103,6 +103,9 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
     inducing : {"variance", "greedy", "kmeans++", "optimised"}
         How these are chosen: drawn in proportion to what is not known yet, the row of which least is known,
         rows far from each other, or drawn and then moved to where they serve best.
+    n_orthogonal : int
+        How many more of them there are that tell what the others leave. What is known of the two sets is kept
+        apart, so that a step is quicker than with as many of the first kind, and a little less exact.
     n_restarts : int, default 2
         How many starting points are tried; from the third on they are random, and from the second on
         if the likelihood is not normal.
@@ -133,6 +136,7 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         inference: str = "auto",
         n_inducing: int | None = None,
         inducing: str = "variance",
+        n_orthogonal: int = 0,
         n_restarts: int = 2,
         unknown: str = "marginalise",
         progress: Any = False,
@@ -176,6 +180,7 @@ class OAKClassifier(Orthogonal, AdditiveClassifier):
         inference: str = "auto",
         n_inducing: int | None = None,
         inducing: str = "variance",
+        n_orthogonal: int = 0,
         n_restarts: int = 2,
         unknown: str = "marginalise",
         progress: Any = False,

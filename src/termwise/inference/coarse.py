@@ -17,6 +17,7 @@ import numpy as np
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
 from termwise.inference.blocks import Chunk
+from termwise.inference.bound import Decoupled
 from termwise.inference.climb import (
     WORST,
     Climb,
@@ -73,6 +74,12 @@ class SparseOptions:
     n_starts: int = 2
     threads: int = field(default_factory=cores)  # of this process, for samples
     workers: Workers = field(default_factory=LocalWorkers)  # for all rows
+    n_orthogonal: int = 0  # of the inducing rows through which all rows are seen: the last that are chosen
+
+    def orthogonal(self, inducing: Array) -> Decoupled | None:
+        """Which of these are orthogonal; there may be fewer than asked for."""
+        count = len(inducing) - (self.n_inducing - self.n_orthogonal)
+        return Decoupled(count) if self.n_orthogonal and count > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +203,9 @@ class Stages:
 
     def finish(self, before: Climb) -> tuple[AnySparse, Climb]:
         """The last steps, on all rows."""
-        objective = self._sparse(self.data.chunks, self.inducing_rows(before.theta), self.options.workers)
+        Z = self.inducing_rows(before.theta)
+        objective = self._sparse(self.data.chunks, Z, self.options.workers)
+        objective.orthogonal = self.options.orthogonal(Z)
         effort = Effort(FINE, last_steps(self.data.n_rows), before.widths, self.data.n_rows, FIRST_STEP)
         best = self._ascend(objective, before.theta, effort)
         if self.options.inducing != "optimised" or not isinstance(objective, SparseObjective):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
 from termwise.inference.blocks import Setting
+from termwise.inference.bound import Decoupled
 from termwise.inference.checkpoint import Checkpoints
 from termwise.inference.climb import Watch, free_parameters
 from termwise.inference.coarse import AnySparse, Data, Ending, SparseOptions, Stages
@@ -75,9 +76,10 @@ def fit_stochastic(
             rows = data.sample.rows(slice(SETTLED_ROWS))
             workers = LocalWorkers(options.threads)
             few = SparseSiteObjective(with_sites(stages.model), [rows], Z, workers, stages.kept)
+            few.orthogonal = options.orthogonal(Z)
             state = State.begin(theta, Z, first_known(few, theta, data.n_rows))
         else:
-            state = State.of_arrays(found)
+            state = State.of_arrays(found, options.orthogonal(found["inducing"]))
             stages.model = wide_enough(model, state.theta)
         search = Stochastic(with_sites(stages.model), minibatches, steps, options.threads)
         stages.forecast.last_stage(done=state.step)
@@ -101,11 +103,12 @@ def first_known(few: SparseSiteObjective, theta: Array, n_rows: int) -> Inducing
 
 
 def _of_all_rows(stages: Stages, state: State) -> AnySparse:
-    model, chunks, workers = stages.model, stages.data.chunks, stages.options.workers
-    if model.likelihood is None:
-        return SparseObjective(model, chunks, state.inducing, workers, stages.kept)
-    known, Z = state.known, state.inducing
-    return SparseSiteObjective(model, chunks, Z, workers, stages.kept, known=known, tolerance=LAST_TOLERANCE)
+    known = state.known
+    parts = stages.model, stages.data.chunks, state.inducing, stages.options.workers, stages.kept
+    if stages.model.likelihood is None:
+        return SparseObjective(*parts, orthogonal=known.orthogonal)
+    apart, tolerance = known.orthogonal, LAST_TOLERANCE
+    return SparseSiteObjective(*parts, known=known, tolerance=tolerance, orthogonal=apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +143,9 @@ class State:
         }
 
     @classmethod
-    def of_arrays(cls, arrays: dict[str, Array]) -> State:
+    def of_arrays(cls, arrays: dict[str, Array], orthogonal: Decoupled | None = None) -> State:
         """From a checkpoint."""
-        known = Inducing(arrays["outer"], arrays["linear"])
+        known = Inducing(arrays["outer"], arrays["linear"], orthogonal)
         means = arrays["first"], arrays["second"]
         return cls(int(arrays["step"]), arrays["theta"], arrays["inducing"], *means, known)
 

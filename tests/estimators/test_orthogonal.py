@@ -1,0 +1,61 @@
+"""Additive models with orthogonal inducing rows."""
+
+import numpy as np
+import pytest
+
+from termwise import AdditiveGPClassifier, AdditiveGPRegressor, OAKClassifier, OAKRegressor
+from termwise.errors import OptionError
+
+
+def table(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    f = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2]
+    return X, f + 0.1 * rng.standard_normal(n), (f + 0.3 * rng.standard_normal(n) > 0.0).astype(int)
+
+
+@pytest.mark.parametrize(
+    "Estimator", [OAKRegressor, AdditiveGPRegressor, OAKClassifier, AdditiveGPClassifier]
+)
+def test_orthogonal_rows_add_to_what_the_others_tell(Estimator):
+    X, y, labels = table()
+    y = labels if "Classifier" in Estimator.__name__ else y
+    fits = {
+        counts: Estimator(max_order=2, n_inducing=counts[0], n_orthogonal=counts[1], n_restarts=1).fit(X, y)
+        for counts in ((24, 0), (24, 24), (48, 0))
+    }
+    few, both, many = (model.objective_ for model in fits.values())
+    assert both > few + 1.0
+    # With the same rows and parameters a covariance in blocks is never better; here both are learned.
+    assert both < many + 0.1 * abs(many - few)
+    assert fits[24, 24].fit_result_.inducing == 48
+
+
+@pytest.mark.parametrize("Estimator", [OAKRegressor, OAKClassifier])
+def test_minibatches_have_them_too(Estimator):
+    X, y, labels = table(400)
+    model = Estimator(max_order=2, n_inducing=16, n_orthogonal=8, inference="stochastic", n_restarts=1)
+    model.fit(X, labels if Estimator is OAKClassifier else y)
+    assert model.fit_result_.inducing == 24
+    assert model.score(X, labels if Estimator is OAKClassifier else y) > 0.9
+
+
+def test_few_rows_are_learned_by_the_sparse_engine_if_there_are_to_be_some():
+    X, y, _ = table(60)
+    model = OAKRegressor(max_order=1, n_orthogonal=10, n_restarts=1).fit(X, y)
+    assert model.fit_result_.inducing == 60  # all rows are inducing, and none is left
+    assert model.fit_result_.status in ("converged", "max_steps", "planned")
+
+
+@pytest.mark.parametrize("inference", ["exact", "ski"])
+def test_engines_without_inducing_rows_have_none(inference):
+    X, y, _ = table(60)
+    with pytest.raises(OptionError, match="n_orthogonal is 5 and inference"):
+        OAKRegressor(max_order=1, inference=inference, n_orthogonal=5).fit(X, y)
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, "many"])
+def test_their_number_is_a_whole_number(count):
+    X, y, _ = table(60)
+    with pytest.raises(OptionError, match="n_orthogonal"):
+        OAKRegressor(n_orthogonal=count).fit(X, y)
