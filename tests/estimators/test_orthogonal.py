@@ -6,6 +6,8 @@ import pytest
 from termwise import AdditiveGPClassifier, AdditiveGPRegressor, OAKClassifier, OAKRegressor
 from termwise.errors import OptionError
 
+EVERY = [OAKRegressor, AdditiveGPRegressor, OAKClassifier, AdditiveGPClassifier]
+
 
 def table(n=400, seed=0):
     rng = np.random.default_rng(seed)
