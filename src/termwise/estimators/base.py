@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -59,6 +59,7 @@ class AdditiveModel(TermModel):
     progress: Any
     random_state: Any
     n_jobs: int | None
+    alike: ClassVar[float | None] = None  # prior sd of the log lengthscales of numbers about their mean
 
     @abstractmethod
     def _orders(self, n_columns: int) -> Orders:
@@ -100,9 +101,9 @@ class AdditiveModel(TermModel):
         """The kernel of all terms that are allowed, by their orders or by a list."""
         listed = listed_terms(self.terms, encoder)
         if listed is None:
-            return Model(columns, self._orders(len(columns)), likelihood)
+            return Model(columns, self._orders(len(columns)), likelihood, alike=self.alike)
         orders = EachOrder((0, *sorted({len(term) for term in listed})), len(columns))
-        return Model(columns, orders, likelihood, selection_of(listed, len(columns)))
+        return Model(columns, orders, likelihood, selection_of(listed, len(columns)), self.alike)
 
     def _asked(self) -> Asked:
         search = self.inference, self.n_inducing, self.inducing, self.n_restarts, self.n_jobs

@@ -118,6 +118,12 @@ def lengthscale_log_prior(log_lengthscale: float) -> tuple[float, float]:
     return -value, value
 
 
+def alike_log_prior(log_lengthscales: Array, sd: float) -> tuple[float, Array]:
+    """Log density of normals about their mean, up to a constant, and its gradient."""
+    apart = log_lengthscales - np.mean(log_lengthscales)
+    return -0.5 * float(apart @ apart) / sd**2, -apart / sd**2
+
+
 NO_TABLE = np.zeros((1, 1))
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from termwise.inference.columns import NO_TABLE, Cotangent, State, TrainableColumn
+from termwise.inference.columns import NO_TABLE, Cotangent, State, TrainableColumn, alike_log_prior
 from termwise.inference.learnable import Common, Layout, Learnable, Lines
 from termwise.inference.orders import Orders
 from termwise.kernels.additive import AdditiveKernel, pack_weights
@@ -25,12 +25,16 @@ OF_CELLS = ("u", "a", "du", "da")  # what a state has of every cell
 
 @dataclass(frozen=True, eq=False)
 class Model(Learnable):
-    """A sum over subsets of columns, each of which has parameters of its own."""
+    """A sum over subsets of columns, each of which has parameters of its own.
+
+    If columns are `alike`, this is the prior sd of the log lengthscales of numbers about their mean.
+    """
 
     columns: tuple[TrainableColumn, ...]
     orders: Orders
     likelihood: Likelihood | None = None
     selection: Selection = EVERY
+    alike: float | None = None
     # Short, as a climb finds its way from short lengthscales to long ones but seldom back.
     first_lengthscale: ClassVar[float] = 0.3  # type: ignore[misc]
 
@@ -85,9 +89,14 @@ class Model(Learnable):
         return np.concatenate([column.start(float(length)) for column, length in pairs])
 
     def kernel_log_prior(self, part: Array) -> tuple[float, Array]:
-        """The sum over columns."""
+        """The sum over columns, and how far their lengthscales are apart if they are alike."""
         parts = [column.log_prior(t) for column, t in zip(self.columns, self.by_column(part), strict=True)]
-        return sum(value for value, _ in parts), np.concatenate([slope for _, slope in parts])
+        value, gradient = sum(value for value, _ in parts), np.concatenate([slope for _, slope in parts])
+        if self.alike is not None and not np.all(self.levels):
+            lengthscales = np.array([here.start for here in self._slices])[~self.levels]
+            more, slope = alike_log_prior(part[lengthscales], self.alike)
+            value, gradient[lengthscales] = value + more, gradient[lengthscales] + slope
+        return value, gradient
 
     def layout(
         self, theta: Array, cells: Array, *, late: bool = True, like: Layout | None = None
