@@ -1,5 +1,7 @@
 """The exact objective, its gradient and its posterior, against dense formulas and differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,17 @@ def test_the_log_prior_is_a_sum_over_parameters(orders):
     columns = map(column_log_prior, model.columns, model.by_column(theta))
     by_order = -VARIANCE_RATE * np.exp(model.order_parameters(theta)).sum()
     assert model.log_prior(theta)[0] == pytest.approx(sum(columns) + by_order, rel=1e-12)
+
+
+def test_lengthscales_of_numbers_that_are_alike_are_normal_about_their_mean():
+    model, X, theta, y = problem(ORDERS["each"])
+    together = replace(model, alike=0.7)
+    numbers = [part[0] for part, level in zip(model.by_column(theta), model.levels, strict=True) if not level]
+    assert 1 < len(numbers) < len(model.columns)
+    expected = -0.5 * np.sum((numbers - np.mean(numbers)) ** 2) / 0.7**2
+    assert together.log_prior(theta)[0] - model.log_prior(theta)[0] == pytest.approx(expected, rel=1e-9)
+    objective = ExactObjective(together, X, y, threads=1)
+    check_gradient(objective, theta, objective.value_and_gradient(theta)[1])
 
 
 @every_order
