@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -187,7 +188,7 @@ def _command(name: str, options: argparse.Namespace) -> str:
     chosen = [part for key, value in lists.items() if value for part in (key, ",".join(value))]
     splits = ["--splits", str(options.splits)] if options.splits else []
     row_number = ["--row-number"] if options.row_number else []
-    return " ".join(["python -m benchmarks", *table, *chosen, *splits, *row_number])
+    return f"python -m benchmarks {shlex.join([*table, *chosen, *splits, *row_number])}"
 
 
 def _said(cell: Cell, left: int, remaining: float | None) -> None:

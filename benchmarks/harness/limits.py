@@ -9,6 +9,7 @@ from benchmarks.figures import Figure
 from benchmarks.harness.cells import Cell
 from benchmarks.harness.compare import average, means, middle, ranks
 from benchmarks.harness.models import most_rows, names
+from benchmarks.harness.ours import ACTIVATIONS, ANGULAR, BOTH, FEW, MANY
 from benchmarks.harness.tables import FAMILY, Table
 from benchmarks.published import published
 
@@ -18,6 +19,7 @@ BESIDE = "OAK beside others: "  # figures that need the others
 COVERED = (0.85, 0.94)
 DIVERSE, GRID = "DPA-GP-ARD", "DPA-GP-ARD-SKI"
 ENOUGH = 0.98  # of the score of all terms, by ten
+WON, MOST_TIMES = 4, 2.0  # sets on which orthogonal variables should help more, and their cost
 
 
 def limits(table: Table, cells: Sequence[Cell], *, row_number: bool) -> Iterator[Figure]:
@@ -33,6 +35,7 @@ def limits(table: Table, cells: Sequence[Cell], *, row_number: bool) -> Iterator
             "oak-classification": _classification,
             "classification": _additive,
             "projected": _projected,
+            "spherical": _spherical,
         }
         found = kinds[table.name](cells) if table.name in kinds else iter(())
     mine = [cell for cell in cells if cell.model == table.reference]
@@ -113,6 +116,37 @@ def _projected(cells: Sequence[Cell]) -> Iterator[Figure]:
     if alike:
         yield Figure(f"{GRID}: sets of {len(alike)} within 2 % of {DIVERSE}", sum(a <= 1.02 for a in alike))
         yield Figure(f"{GRID}: mean RMSE over that of {DIVERSE}", fmean(alike), "x", at_most=1.02)
+
+
+def _spherical(cells: Sequence[Cell]) -> Iterator[Figure]:
+    """Orthogonal variables beside as many features more, and their seconds beside those without them."""
+    density = means(cells, "log_density")
+    for kind in (f"{kernel} {features}" for kernel in ANGULAR for features in ACTIVATIONS):
+        both, many, few = (f"{kind} {count}" for count in (BOTH, MANY, FEW))
+        if all(both in row and many in row for row in density.values()):
+            won = sum(_higher(row[both].mean, row[many].mean) for row in density.values())
+            yield Figure(f"{kind}: sets of {len(density)} where {BOTH} beats {MANY}", won, at_least=WON)
+        times = _times(cells, both, few)
+        if times:
+            name = f"{kind}: seconds of {BOTH} over those of {FEW}"
+            yield Figure(f"{name}, median", median(times), "x", at_most=MOST_TIMES)
+            yield Figure(f"{name}, worst", max(times), "x", at_most=MOST_TIMES)
+
+
+def _higher(one: float | None, other: float | None) -> bool:
+    """Whether a mean is above another; a model that failed on every split has none, and is below."""
+    return one is not None and (other is None or one > other)
+
+
+def _times(cells: Sequence[Cell], one: str, other: str) -> list[float]:
+    """For every set the seconds of a model over those of another, on the splits that both have run."""
+    seconds = {cell.key: cell.fit_seconds for cell in cells if cell.fit_seconds is not None}
+    spent: dict[str, list[tuple[float, float]]] = {}
+    for key, value in seconds.items():
+        beside = seconds.get(key._replace(model=other))
+        if key.model == one and beside is not None:
+            spent.setdefault(key.dataset, []).append((value, beside))
+    return [sum(a for a, _ in pairs) / sum(b for _, b in pairs) for pairs in spent.values()]
 
 
 def _beside_rival(cells: Sequence[Cell]) -> Iterator[Figure]:

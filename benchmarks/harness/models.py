@@ -10,7 +10,7 @@ from pathlib import Path
 import termwise
 from benchmarks.harness.environment import EnvironmentFailedError, python_of
 from benchmarks.harness.model import Model
-from benchmarks.harness.ours import OURS, PROJECTED, Ours
+from benchmarks.harness.ours import ADDITIVE, OURS, Ours
 from benchmarks.peers.registry import PEERS, requirements
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -22,7 +22,7 @@ class UnknownModelError(ValueError):
 
 def names(task: str) -> list[str]:
     """All models that can do a task."""
-    ours = [name for name in OURS if task == "regression" or name not in PROJECTED]
+    ours = OURS if task == "regression" else ("OAK", *ADDITIVE)
     return [*ours, *(name for name, peer in PEERS.items() if task in peer.tasks)]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import termwise
 from benchmarks.harness.cells import TRIED_TERMS
 from benchmarks.harness.model import INTERVAL, Columns, Predicted
+from termwise.estimators.spherical import SphericalGPRegressor
 
 ADDITIVE = {"additive": "additive", "GAM": "gam", "SE": "se"}
 # The models of the projected paper, by its names and as its table 2 has them.
@@ -28,7 +29,22 @@ PROJECTED: dict[str, dict[str, Any]] = {
     "DPA-GP-ARD": EXACT,
     "DPA-GP-ARD-SKI": {"inference": "ski"},
 }
-OURS = ("OAK", *ADDITIVE, *PROJECTED)
+# The models of the spherical paper, section 3.6.2: what the inducing variables are, and how many there
+# are; behind the plus are those that are orthogonal to the first.
+ANGULAR, ACTIVATIONS = ("arccos1", "matern52", "se"), ("relu", "softplus")
+FEW, MANY, BOTH = "128", "256", "128+128"
+COUNTED: dict[str, dict[str, Any]] = {
+    FEW: {"n_inducing": 128},
+    MANY: {"n_inducing": 256},
+    BOTH: {"n_inducing": 128, "n_orthogonal": 128},
+}
+SPHERICAL: dict[str, dict[str, Any]] = {
+    f"{kernel} {features} {count}": {"kernel": kernel, "features": features, "n_degrees": 6, **options}
+    for kernel in ANGULAR
+    for features in ("points", *ACTIVATIONS)
+    for count, options in COUNTED.items()
+}
+OURS = ("OAK", *ADDITIVE, *PROJECTED, *SPHERICAL)
 ALL_ORDERS = "additive"  # the model whose kernel has a variance for every order
 TEN = 10
 REACHED = 0.99  # of the score of all terms, by the terms that are counted
@@ -51,6 +67,9 @@ class Ours:
         elif self.name in PROJECTED:
             options = {**PROJECTED[self.name], "random_state": self.seed}  # directions differ by split
             self.estimator = termwise.ProjectedGPRegressor(**options, categorical=kinds)
+        elif self.name in SPHERICAL:
+            options = {**SPHERICAL[self.name], "random_state": self.seed}
+            self.estimator = SphericalGPRegressor(**options, categorical=kinds)
         else:
             self.estimator = getattr(termwise, f"OAK{ending}")(categorical=kinds)
         self.estimator.fit(X, y)
@@ -59,11 +78,16 @@ class Ours:
         """Mean and standard deviation, or the probability of label 1."""
         if self.task == "classification":
             return Predicted(self.estimator.predict_proba(X)[:, 1])
+        if self.name in SPHERICAL:
+            return _as_learned(self.estimator, X)
         return Predicted(*self.estimator.predict(X, return_std=True))
 
     def own_scores(self, X: Columns, y: np.ndarray) -> dict[str, float]:
-        """Log density and coverage as the model has them: the tails of its scatter may be heavy."""
-        if self.task == "classification":
+        """Log density and coverage as the model has them: the tails of its scatter may be heavy.
+
+        Those of the spherical paper have none of their own: it scores the normal density that they learn by.
+        """
+        if self.task == "classification" or self.name in SPHERICAL:
             return {}
         covered = {one.level: one.covered for one in self.estimator.check(X, y).coverage}
         density = self.estimator.log_predictive_density(X, y)
@@ -77,6 +101,14 @@ class Ours:
         alone = np.eye(len(known.kernel.variances))[1:] * known.kernel.variances
         each = [replace(known.kernel, variances=tuple(one)).diagonal(known.rows).mean() for one in alone]
         return " ".join(f"{share:.2f}" for share in 100.0 * np.array(each) / sum(each))
+
+
+def _as_learned(estimator: Any, X: Columns) -> Predicted:
+    """The normal density of a new observation with the noise of the bound, whatever residuals say of it."""
+    mean = estimator.predict(X)
+    known = estimator.posterior_
+    variance = known.variance(estimator._encode(X)) + known.noise
+    return Predicted(mean, estimator.target_scale_.scale * np.sqrt(variance))
 
 
 @dataclass(frozen=True)

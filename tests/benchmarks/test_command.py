@@ -1,5 +1,6 @@
 """The command that runs benchmarks."""
 
+import shlex
 from importlib import import_module
 
 import pytest
@@ -22,8 +23,8 @@ def test_every_benchmark_that_is_listed_can_be_run(name):
         (["--row-number"], "--row-number is for oak-classification"),
         (["--jobs", "0"], "must be above zero"),
         (["--timeout", "-1"], "must be above zero"),
-        (["--splits", "0"], "use 1 to 10"),
-        (["--splits", "11"], "use 1 to 10"),
+        (["--splits", "0"], "use 1 to 5"),
+        (["--splits", "6"], "use 1 to 5"),
     ],
 )
 def test_what_does_not_exist_is_refused_by_name(asked, said, made_up, tmp_path, capsys):
@@ -37,6 +38,17 @@ def test_a_missing_data_folder_is_one_clear_line(monkeypatch, tmp_path, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert "set TERMWISE_DATA" in lines[0]
+
+
+def test_names_with_spaces_can_be_asked_for_and_are_told_as_a_shell_wants_them(monkeypatch, tmp_path):
+    monkeypatch.setenv("TERMWISE_DATA", str(tmp_path / "no"))
+    names = ["se relu 128+128", "arccos1 softplus 256"]
+    write_cells(tmp_path / "spherical" / "cells.csv", [Cell("power", 0, name, rmse=0.5) for name in names])
+    asked = ["--models", ", ".join(names), "--show", "--out", str(tmp_path)]
+    assert main(["papers", "--table", "spherical", *asked]) == 0
+    page = (tmp_path / "spherical" / "table.md").read_text()
+    told = next(line for line in page.splitlines() if line.startswith("`python"))
+    assert shlex.split(told.strip("`"))[-1].split(",") == names
 
 
 def test_slow_models_have_fewer_splits_and_one_of_many_rows():
@@ -60,14 +72,14 @@ def test_options_of_tables_are_not_for_single_benchmarks(capsys):
 def test_what_was_measured_is_shown_without_data_or_libraries(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("TERMWISE_DATA", str(tmp_path / "no"))
     cells = [Cell("power", 0, model, rmse=0.5, log_density=0.1) for model in ("OAK", "SVGP")]
-    write_cells(tmp_path / "spherical" / "cells.csv", cells)
-    assert main(["papers", "--table", "spherical", "--out", str(tmp_path), "--show"]) == 0
+    write_cells(tmp_path / "oak-regression" / "cells.csv", cells)
+    assert main(["papers", "--table", "oak-regression", "--out", str(tmp_path), "--show"]) == 0
     assert "SVGP" in capsys.readouterr().out
 
 
 def test_a_set_on_which_all_failed_is_in_the_table(tmp_path, capsys):
-    write_cells(tmp_path / "spherical" / "cells.csv", [Cell("power", 0, "OAK", error="no luck")])
-    assert main(["papers", "--table", "spherical", "--out", str(tmp_path), "--show"]) == 0
+    write_cells(tmp_path / "oak-regression" / "cells.csv", [Cell("power", 0, "OAK", error="no luck")])
+    assert main(["papers", "--table", "oak-regression", "--out", str(tmp_path), "--show"]) == 0
     said = capsys.readouterr()
     assert "failed: no luck" in said.out
     assert "1 cells failed; --retry" in said.err

@@ -85,3 +85,52 @@ def test_our_best_is_one_of_ours():
     cells += [Cell("heart", 0, "EBM", accuracy=0.99, log_density=-0.1)]
     figures = {figure.name: figure for figure in limits(table, cells, row_number=False)}
     assert of(figures, "heart: accuracy").value == 0.8
+
+
+def angular(**scores):
+    """One split of every model of the spherical table, with scores by (set, kind, count)."""
+    table = replace(TABLES["spherical"], splits=1)
+    known = {"log_density": lambda *_: 0.0, "fit_seconds": lambda *_: 1.0, **scores}
+    cells = [
+        Cell(name, 0, model, **{key: score(name, *model.rsplit(" ", 1)) for key, score in known.items()})
+        for name in table.sets
+        for model in table.models
+    ]
+    return {figure.name: figure for figure in limits(table, cells, row_number=False)}
+
+
+def test_orthogonal_variables_are_held_against_as_many_others_on_every_set():
+    """They are better with one kind, on one set alone with another, and alike with the rest."""
+
+    def density(name, kind, count):
+        better = kind == "se relu" or (kind == "matern52 relu" and name == "power")
+        return 0.1 * (better and count == "128+128")
+
+    figures = angular(log_density=density)
+    assert of(figures, "se relu: sets of 5 where 128+128 beats 256").value == 5
+    assert of(figures, "se relu: sets").met
+    assert of(figures, "matern52 relu: sets").value == 1
+    assert of(figures, "arccos1 softplus: sets").value == 0
+    assert not any("points" in name for name in figures)
+
+
+def test_seconds_of_orthogonal_variables_are_beside_those_without_them():
+    """Of each set by itself: 1.5 times on four, and three times on the largest."""
+
+    def seconds(name, kind, count):
+        base = {"power": 100.0}.get(name, 1.0)
+        return base * ((3.0 if name == "power" else 1.5) if count == "128+128" else 1.0)
+
+    figures = angular(fit_seconds=seconds)
+    assert of(figures, "se relu: seconds of 128+128 over those of 128, median").value == pytest.approx(1.5)
+    worst = of(figures, "se relu: seconds of 128+128 over those of 128, worst")
+    assert worst.value == pytest.approx(3.0)
+    assert not worst.met
+
+
+def test_orthogonal_variables_that_fail_are_no_better():
+    table = replace(TABLES["spherical"], sets=("power",), splits=1)
+    model = table.reference
+    cells = [Cell("power", 0, model, error="no"), Cell("power", 0, "arccos1 softplus 256", log_density=-9.0)]
+    figures = {figure.name: figure for figure in limits(table, cells, row_number=False)}
+    assert of(figures, "beats 256").value == 0

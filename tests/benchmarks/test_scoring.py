@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from benchmarks.harness.model import Predicted
+from benchmarks.harness.ours import Ours
 from benchmarks.harness.scoring import LEAST_PROBABILITY, RESET, scored, scores
 from benchmarks.harness.sets import Problem
 
@@ -72,3 +73,20 @@ def test_who_gives_no_standard_deviation_gets_that_of_rows_left_out():
     problem = Problem("regression", {"x": x}, y, {"x": x}, y, ())
     cell = scored(problem, Constant, **KNOWN)
     assert cell.log_density == pytest.approx(np.mean(norm(np.mean(y), np.std(y)).logpdf(y)), abs=0.01)
+
+
+def test_models_of_the_angle_are_scored_by_the_normal_density_that_they_learn_by():
+    """With a thousand rows and heavy tails the estimator itself would say another density."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(1200)
+    y = np.sin(x) + 0.3 * rng.standard_t(3, 1200)
+    rows = {"x": x[:1100]}, y[:1100], {"x": x[1100:]}, y[1100:]
+    name = "arccos1 points 128"
+    made = Ours(name, "regression")
+    cell = scored(Problem("regression", *rows, ()), lambda: made, **{**KNOWN, "model": name})
+    fitted = made.estimator
+    encoded = fitted._encode(rows[2])
+    variance = fitted.posterior_.variance(encoded) + fitted.posterior_.noise
+    normal = norm(fitted.predict(rows[2]), fitted.target_scale_.scale * np.sqrt(variance))
+    assert cell.log_density == pytest.approx(np.mean(normal.logpdf(rows[3])))
+    assert abs(cell.log_density - np.mean(fitted.log_predictive_density(rows[2], rows[3]))) > 0.01
