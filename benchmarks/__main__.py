@@ -29,6 +29,9 @@ BENCHMARKS = {
     "logits": "five million rows with known log odds, killed and resumed",
     "directions": "made-up functions and faces, along directions and beside them",
     "grid": "grid interpolation along directions, beside GPyTorch",
+    "snelson": "activation features of one column, and what orthogonal variables mend",
+    "svgp": "a step of minibatches along the angle, beside GPflow's",
+    "delays": "a million flights by activation features and orthogonal variables",
     "pumadyn": "how few terms and inducing rows the robot arm needs",
 }
 PEERS = "peers"

@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from sklearn.datasets import load_diabetes
 from sklearn.metrics import roc_auc_score
+from snelson import spectra, variances, waves
 
 import termwise as tw
 from benchmarks.data import NoDataError, Split, load, read
@@ -199,6 +200,9 @@ PICTURES: dict[str, Callable[[], Figure | bytes]] = {
         airline,
         directions,
         projections,
+        waves,
+        variances,
+        spectra,
     )
 }
 
