@@ -79,7 +79,7 @@ class Ours:
         if self.task == "classification":
             return Predicted(self.estimator.predict_proba(X)[:, 1])
         if self.name in SPHERICAL:
-            return _as_learned(self.estimator, X)
+            return as_learned(self.estimator, X)
         return Predicted(*self.estimator.predict(X, return_std=True))
 
     def own_scores(self, X: Columns, y: np.ndarray) -> dict[str, float]:
@@ -103,7 +103,7 @@ class Ours:
         return " ".join(f"{share:.2f}" for share in 100.0 * np.array(each) / sum(each))
 
 
-def _as_learned(estimator: Any, X: Columns) -> Predicted:
+def as_learned(estimator: Any, X: Columns) -> Predicted:
     """The normal density of a new observation with the noise of the bound, whatever residuals say of it."""
     mean = estimator.predict(X)
     known = estimator.posterior_
