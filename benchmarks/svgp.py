@@ -21,7 +21,7 @@ from benchmarks.peers_gpflow import Bounds, Gpflow
 from benchmarks.timing import seconds
 from termwise.encode.rows import ArrayChunk
 from termwise.inference.blocks import Setting
-from termwise.inference.fit_spherical import objective_of
+from termwise.inference.fit_spherical import RATE, WARM, objective_of
 from termwise.inference.minibatches import Minibatches
 from termwise.inference.site_blocks import site_statistics
 from termwise.inference.sparse import push_of
@@ -71,7 +71,8 @@ class Ours:
         Z = np.column_stack([problem.places, np.full(len(problem.places), float(POINT))])
         minibatches = Minibatches([self.rows], n, problem.batch, 0)
         movable = self.model.movable(Z)
-        self.search = Stochastic(with_sites(self.model), minibatches, problem.planned, cores(), movable)
+        pace = problem.planned, cores(), movable, RATE, WARM
+        self.search = Stochastic(with_sites(self.model), minibatches, *pace)
         theta = self.model.start(np.ones(self.model.n_columns), NOISE)
         self.state = State.begin(theta, Z, Inducing.prior(len(Z)), int(np.count_nonzero(movable)))
         self._coming = minibatches.after(0)

@@ -17,7 +17,7 @@ from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
 from termwise.inference.blocks import Chunk
 from termwise.inference.bound import Decoupled
-from termwise.inference.climb import FIRST_NOISES, WORST
+from termwise.inference.climb import WORST
 from termwise.inference.coarse import RESIDUALS, SEEN, AnySparse, Data, scatter_of
 from termwise.inference.fit import NOTHING, Fit
 from termwise.inference.learnable import Learnable
@@ -54,6 +54,8 @@ FIRST_STEP = 0.1  # of the steepest parameter
 EARLY_STEPS, NEAR = 15, 1.0  # the first of them, and how far these go at most
 STEPS, LATER_STEPS = 200, 40  # at most: without the orthogonal variables, and with them
 STOCHASTIC_ROWS = 50_000  # beyond, minibatches are sooner there than looks at all rows
+# Of minibatches, where inducing variables move: they have far to go, and little is spoiled by beginning soon.
+RATE, WARM = 0.05, 5
 FEW_ROWS, FEW_INDUCING = 4000, 128  # by which parameters begin then
 
 Told = Callable[..., None]  # who is told the bound, and the seconds that are left if they can be foreseen
@@ -108,9 +110,10 @@ def by_all_rows(
     model: SphericalModel, data: Data, options: SphericalOptions, rng: np.random.Generator, watch: Told
 ) -> tuple[AnySparse, Array, Status]:
     """By looks at all rows: the objective where it is highest, the parameters there, and how it ended."""
-    begin = model.start(np.ones(model.n_columns), FIRST_NOISES[1])
-    first, last = first_places(model, begin, data.sample.X[:SAMPLED], options, rng)
+    starts = model.starts()
+    first, last = first_places(model, starts[0], data.sample.X[:SAMPLED], options, rng)
     objective = objective_of(model, data.chunks, first, options.threads)
+    begin = best_start(objective, starts, watch)
     theta, status = climb_places(objective, begin, STEPS, watch)
     if len(last) == 0:
         return objective, theta, status
@@ -156,7 +159,7 @@ def begin_minibatches(
     minibatches = Minibatches(data.chunks, data.n_rows, size, int(rng.integers(2**31)))
     steps, movable = max(LEAST_STEPS, minibatches.per_round), model.movable(Z)
     state = State.begin(theta, Z, first_known(some, theta, data.n_rows), int(np.count_nonzero(movable)))
-    return Stochastic(sites, minibatches, steps, options.threads, movable), state
+    return Stochastic(sites, minibatches, steps, options.threads, movable, RATE, WARM), state
 
 
 def objective_of(
@@ -166,6 +169,22 @@ def objective_of(
     kind = SparseObjective if model.likelihood is None else SparseSiteObjective
     apart = Decoupled(n_orthogonal) if n_orthogonal else None
     return kind(model, chunks, inducing, LocalWorkers(threads), orthogonal=apart)
+
+
+def best_start(objective: AnySparse, starts: Sequence[Array], watch: Told) -> Array:
+    """Where the bound is highest: features of a lengthscale too long have nearly all of their variance where
+    the kernel has nearly none, and a climb from there explains nothing.
+    """
+
+    def value(theta: Array) -> float:
+        try:
+            found, _ = objective.value_and_gradient(theta)
+        except (NumericalError, np.linalg.LinAlgError):
+            return -WORST
+        watch(found)
+        return found
+
+    return max(starts, key=value)
 
 
 def climb_places(objective: AnySparse, theta: Array, steps: int, watch: Told) -> tuple[Array, Status]:

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from termwise.inference.climb import FIRST_NOISES
 from termwise.inference.learnable import Common, Layout, Learnable, Lines
 from termwise.inference.orders import EachOrder, Orders
 from termwise.kernels.features import POINT, ROW, Covariances, covariances
@@ -18,6 +19,7 @@ from termwise.kernels.zonal import Zonal
 from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 
+FIRST_LENGTHSCALES = (1.0, 0.5, 0.25)
 LOG_SCALES, LOG_LENGTHSCALES, LOG_VARIANCES = (
     (float(np.log(low)), float(np.log(high))) for low, high in ((1e-4, 1e2), (5e-2, 1e1), (1e-8, 1e6))
 )
@@ -101,6 +103,16 @@ class SphericalModel(Learnable):
         """Scales with which a row is about as long as what it is lengthened by."""
         scales = -np.log(lengthscales[: self.n_features] * np.sqrt(self.n_features))
         return np.concatenate([scales, np.zeros(int(self._has_lengthscale))])
+
+    def starts(self) -> list[Array]:
+        """Vectors to start from: with little noise and with more, and lengthscales if there are any."""
+        found = [self.start(np.ones(self.n_columns), noise) for noise in reversed(FIRST_NOISES)]
+        if self.likelihood is not None:
+            found = found[:1]
+        if self._has_lengthscale:
+            lengths = np.log(FIRST_LENGTHSCALES)[:, None] * np.eye(found[0].size)[self.n_features]
+            found = [theta + length for theta in found for length in lengths]
+        return found
 
     def kernel_log_prior(self, part: Array) -> tuple[float, Array]:
         """None: bounds are enough."""

@@ -7,7 +7,7 @@ gradient for the same rows. At the end all rows are looked at, for the posterior
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ from termwise.measures.base import Array
 
 BATCH_ROWS, LEAST_STEPS = 8192, 800
 MOST_SAMPLED = 16_000  # rows of the samples that say where to begin
-FIRST_RATE = 0.02  # of Adam, in logarithms; it falls to zero by half a cosine
+FIRST_RATE = 0.02  # of Adam, in logarithms and sd of a column; it falls to zero by half a cosine
 DECAYS = (0.9, 0.99)  # of its two means: gradients are known well, so the second may be short
 TINY = 1e-10
 WARM = 20  # steps of the inducing values alone, which have seen few rows at first
@@ -159,6 +159,8 @@ class Stochastic:
     steps: int
     threads: int
     movable: NDArray[np.bool_] | None = None
+    rate: float = field(default_factory=lambda: FIRST_RATE)
+    warm: int = WARM
 
     def run(self, state: State, watch: Watch, checkpoints: Checkpoints | None = None) -> State:
         """The state after the last step; a checkpoint before the first, from time to time, and at the end."""
@@ -202,14 +204,14 @@ class Stochastic:
         calm = 0.5 * (1.0 + np.cos(np.pi * state.step / self.steps))  # from one to zero
         known = state.known.towards(sums, PARTS[1] + calm * (PARTS[0] - PARTS[1]))
         moved = replace(state, step=state.step + 1)
-        if state.step >= WARM:
-            moved = self._adam(state, slope / self.minibatches.n_rows, FIRST_RATE * calm)
+        if state.step >= self.warm:
+            moved = self._adam(state, slope / self.minibatches.n_rows, self.rate * calm)
         return replace(moved, known=known), value
 
     def _adam(self, state: State, slope: Array, rate: float) -> State:
         """Kingma and Ba (2015), within the bounds."""
         step = state.step + 1
-        seen = step - WARM
+        seen = step - self.warm
         first = DECAYS[0] * state.first + (1.0 - DECAYS[0]) * slope
         second = DECAYS[1] * state.second + (1.0 - DECAYS[1]) * slope**2
         unbiased = second / (1.0 - DECAYS[1] ** seen)

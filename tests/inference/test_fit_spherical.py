@@ -1,4 +1,4 @@
-"""Kernels of the angle learned by minibatches come to what all rows tell."""
+"""Learning kernels of the angle: where it begins, and minibatches, which come to what all rows tell."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def begun(rows, features, n_orthogonal, monkeypatch, size=None):
 def test_the_gradient_for_places_is_that_of_the_bound(features, n_orthogonal, monkeypatch):
     rows = rows_of(60)
     search, state = begun(rows, features, n_orthogonal, monkeypatch)
-    monkeypatch.setattr("termwise.inference.stochastic.WARM", 0)
+    search = replace(search, warm=0)
     seen = []
     adam = type(search)._adam
     monkeypatch.setattr(type(search), "_adam", lambda *args: seen.append(args[2]) or adam(*args))
@@ -107,3 +107,13 @@ def test_the_time_that_is_left_is_told(monkeypatch):
     assert len(left) == 30
     assert left[-1] == 0.0
     assert objective_of(model_of(), [rows_of(10)], rows_of(4).X, 1).orthogonal is None
+
+
+def test_features_whose_variance_is_where_the_kernel_has_none_begin_at_a_shorter_lengthscale():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2.0, 2.0, 150)
+    rows = ArrayChunk(np.column_stack([x, np.zeros(150)]), np.sin(3.0 * x) + 0.2 * rng.standard_normal(150))
+    model = SphericalModel(1, "se", "relu", 16)
+    nothing = -0.5 * 150 * (np.log(2.0 * np.pi * np.var(rows.y)) + 1.0)  # what a constant has
+    found = fit(model, rows, SphericalOptions(32, 0, 1), np.random.default_rng(0))
+    assert found.result.objective > nothing + 50.0
