@@ -12,13 +12,14 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import lapack
 
 from termwise.errors import NumericalError
 from termwise.inference.interpolated import MOST_FEATURES, Interpolated, covering
 from termwise.inference.learnable import Layout, Learnable
 from termwise.inference.summed import Summed
 from termwise.kernels.fused import run
+from termwise.linalg.cholesky import Factor
+from termwise.linalg.in_place import in_place
 from termwise.linalg.lanczos import log_quadratics
 from termwise.measures.base import Array
 
@@ -188,15 +189,14 @@ class _At:
 
     def written_down(self, y: Array) -> tuple[float, _Slopes, Array]:
         """The log likelihood of few rows and its slopes, for A too, by the matrix itself."""
-        factor, failed = lapack.dpotrf(self.kernel.dense() - self.A @ self.A.T, lower=1)
-        if failed:
+        K = self.kernel.dense() - self.A @ self.A.T
+        if in_place("dpotrf", K.T):
             raise NumericalError(TOO_COARSE)
-        alpha = lapack.dpotrs(factor, y, lower=1)[0]
-        log_determinant = 2.0 * float(np.sum(np.log(np.diag(factor))))
-        below = np.tril(lapack.dpotri(factor, lower=1)[0])
-        inverse = below + np.tril(below, -1).T
-        value = -0.5 * (float(y @ alpha) + log_determinant + y.size * np.log(2.0 * np.pi))
-        G = 0.5 * (np.outer(alpha, alpha) - inverse)
+        factor = Factor(K.T, 0.0)
+        alpha = factor.solve(y)
+        value = -0.5 * (float(y @ alpha) + factor.log_determinant + y.size * np.log(2.0 * np.pi))
+        below = np.tril(factor.inverse_in_place())
+        G = 0.5 * (np.outer(alpha, alpha) - below - np.tril(below, -1).T)
         by_u, by_scale = self.kernel.dense_slopes(G)
         return value, _Slopes(by_u, by_scale, float(np.sum(G)), float(np.trace(G))), -2.0 * G @ self.A
 

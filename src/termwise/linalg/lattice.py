@@ -17,6 +17,7 @@ from termwise.errors import GridError
 from termwise.measures.base import Array
 
 OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+POINTS = 64  # columns of a matrix at a time, so that what belongs to them stays near the processor
 MARGIN = 2  # nodes beside the farthest points
 FARTHEST = 1e15  # steps: what lies beyond, or is no number, is not known and has no weights
 
@@ -84,14 +85,19 @@ class Lattice:
     def gram(self, u: Array, scale: Array, column: Array) -> Array:
         """sum_c scale_c W_c T W_c' between all points, (n, n), T_ij = column[|i - j|] between nodes."""
         out = np.zeros((u.shape[1], u.shape[1]))
-        _gram(u, self.step, self.first, scale, column, out)
+        _gram(u, self.step, self.first, scale, _around(column), out)
         return out
 
     def gram_slopes(self, u: Array, scale: Array, column: Array, G: Array) -> tuple[Array, Array]:
         """Gradients of sum_ij G_ij K_ij, G symmetric, for the points and for the scales."""
         by_u, by_scale = np.zeros(u.shape), np.zeros(scale.size)
-        _gram_slopes(u, self.step, self.first, scale, column, G, by_u, by_scale)
+        _gram_slopes(u, self.step, self.first, scale, _around(column), G, by_u, by_scale)
         return by_u, by_scale
+
+
+def _around(column: Array) -> Array:
+    """T between a node and those on either side of it, from the farthest on."""
+    return np.concatenate([column[:0:-1], column])
 
 
 @njit(inline="always")
@@ -190,83 +196,103 @@ def _feature_slopes(u, step, first, factors, given, out):
 
 @njit(**OPTIONS)
 def _touched(places, size):
-    """The nodes that some point lies between: of many nodes and few points, not all of them."""
+    """The nodes that some point lies between, and where among them those of each point begin; -1 if nowhere.
+
+    Of many nodes and few points these are not all. The four of a point stay beside each other.
+    """
     marks = np.zeros(size, dtype=np.bool_)
     for place in places:
         if place >= 0:
             marks[place : place + 4] = True
-    return np.flatnonzero(marks)
-
-
-@njit(inline="always")
-def _seen_from(place, weights, column, nodes, out):
-    """out[m] = sum_q weights_q T[place + q, m]: the kernel between a point and these nodes."""
-    for m in nodes:
-        total = 0.0
-        for q in range(4):
-            total += weights[q] * column[abs(place + q - m)]
-        out[m] = total
-
-
-@njit(inline="always")
-def _there(seen, place, weights):
-    """The same between that point and another."""
-    return (
-        weights[0] * seen[place]
-        + weights[1] * seen[place + 1]
-        + weights[2] * seen[place + 2]
-        + weights[3] * seen[place + 3]
-    )
+    before = np.cumsum(marks) - marks
+    begins = np.full(places.size, -1)
+    for i, place in enumerate(places):
+        if place >= 0:
+            begins[i] = before[place]
+    return np.flatnonzero(marks), begins
 
 
 @njit(**OPTIONS)
-def _laid_out(u, step, first):
-    """Where the nodes of each point begin, their weights and the slopes of these."""
-    places = np.empty(u.shape, dtype=np.int64)
-    weights, slopes = np.empty((*u.shape, 4)), np.empty((*u.shape, 4))
+def _laid_out(u, step, first, size):
+    """Where the nodes of each point begin, their weights and the slopes of these; -1 and zeros if nowhere."""
+    places = np.full(u.shape, -1)
+    weights, slopes = np.zeros((*u.shape, 4)), np.zeros((*u.shape, 4))
     for c in range(u.shape[0]):
         for i in range(u.shape[1]):
-            places[c, i] = _weights(u[c, i], step, first, weights[c, i])
-            _weight_slopes(u[c, i], step, first, slopes[c, i])
+            place = _weights(u[c, i], step, first, weights[c, i])
+            if 0 <= place <= size - 4:
+                places[c, i] = place
+                _weight_slopes(u[c, i], step, first, slopes[c, i])
+            else:
+                weights[c, i] = 0.0
     return places, weights, slopes
 
 
+@njit(inline="always")
+def _seen_by(weights, around, at):
+    """sum_q weights_q T[place + q, m], the kernel between a point and the node m, where at = place - m."""
+    w0, w1, w2, w3 = weights
+    return w0 * around[at] + w1 * around[at + 1] + w2 * around[at + 2] + w3 * around[at + 3]
+
+
+@njit(inline="always")
+def _four(of, c, i):
+    """The weights of one point, in registers."""
+    return of[c, i, 0], of[c, i, 1], of[c, i, 2], of[c, i, 3]
+
+
+@njit(inline="always")
+def _add(w, row, out):
+    for k in range(row.size):
+        out[k] += w * row[k]
+
+
 @njit(**OPTIONS)
-def _gram(u, step, first, scale, column, out):
-    places, weights, _ = _laid_out(u, step, first)
-    seen = np.empty(column.size)
+def _gram(u, step, first, scale, around, out):
+    """`around` is T[m, m + k] for k from -(size - 1) on; the innermost loop goes along a row of memory."""
+    size, n = (around.size + 1) // 2, u.shape[1]
+    places, weights, _ = _laid_out(u, step, first, size)
     for c in range(u.shape[0]):
-        nodes = _touched(places[c], column.size)
-        for i in range(u.shape[1]):
-            if places[c, i] < 0:
-                continue
-            _seen_from(places[c, i], weights[c, i], column, nodes, seen)
-            for j in range(i + 1):
-                if places[c, j] >= 0:
-                    out[i, j] += scale[c] * _there(seen, places[c, j], weights[c, j])
-    for i in range(u.shape[1]):
+        nodes, begins = _touched(places[c], size)
+        seen = np.empty((nodes.size, POINTS))
+        for start in range(0, n, POINTS):
+            end = min(start + POINTS, n)
+            for j in range(start, end):
+                own, middle = _four(weights, c, j), max(places[c, j], 0) + size - 1
+                for m in range(nodes.size):
+                    seen[m, j - start] = _seen_by(own, around, middle - nodes[m])
+            for i in range(start, n):
+                b = begins[i]
+                if b >= 0:
+                    w0, w1, w2, w3 = _four(weights, c, i)
+                    row = out[i, start : min(end, i + 1)]
+                    for k in range(row.size):
+                        low = w0 * seen[b, k] + w1 * seen[b + 1, k]
+                        row[k] += scale[c] * (low + w2 * seen[b + 2, k] + w3 * seen[b + 3, k])
+    for i in range(n):
         for j in range(i):
             out[j, i] = out[i, j]
 
 
 @njit(**OPTIONS)
-def _gram_slopes(u, step, first, scale, column, G, by_u, by_scale):
-    places, weights, slopes = _laid_out(u, step, first)
-    seen, moved = np.empty(column.size), np.empty(column.size)
+def _gram_slopes(u, step, first, scale, around, G, by_u, by_scale):
+    """With H = W' G the slope for a point is twice that of its weights, times T H."""
+    size, n = (around.size + 1) // 2, u.shape[1]
+    places, weights, slopes = _laid_out(u, step, first, size)
     for c in range(u.shape[0]):
-        nodes = _touched(places[c], column.size)
-        for i in range(u.shape[1]):
-            if places[c, i] < 0:
-                continue
-            _seen_from(places[c, i], weights[c, i], column, nodes, seen)
-            _seen_from(places[c, i], slopes[c, i], column, nodes, moved)
-            total, own = 0.0, 0.0
-            for j in range(i + 1):
-                place = places[c, j]
-                if place >= 0:
-                    g = G[i, j] if i == j else 2.0 * G[i, j]
-                    total += g * _there(seen, place, weights[c, j])
-                    own += g * _there(moved, place, weights[c, j])
-                    by_u[c, j] += g * scale[c] * _there(seen, place, slopes[c, j])
-            by_scale[c] += total
-            by_u[c, i] += scale[c] * own
+        nodes, begins = _touched(places[c], size)
+        for start in range(0, n, POINTS):
+            end = min(start + POINTS, n)
+            H = np.zeros((nodes.size, end - start))
+            for j in range(n):
+                if begins[j] >= 0:
+                    for q in range(4):
+                        _add(weights[c, j, q], G[j, start:end], H[begins[j] + q])
+            for i in range(start, end):
+                middle, moved = max(places[c, i], 0) + size - 1, 0.0
+                own, change = _four(weights, c, i), _four(slopes, c, i)
+                for m in range(nodes.size):
+                    h = H[m, i - start]
+                    by_scale[c] += h * _seen_by(own, around, middle - nodes[m])
+                    moved += h * _seen_by(change, around, middle - nodes[m])
+                by_u[c, i] = 2.0 * scale[c] * moved
