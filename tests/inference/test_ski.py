@@ -92,6 +92,18 @@ def test_the_gradient_is_that_of_the_interpolated_objective(make):
     check_gradient(objective, theta, objective.value_and_gradient(theta)[1], within=2e-5)
 
 
+@pytest.mark.parametrize("make", [sample, first_order])
+@pytest.mark.parametrize("kind", SMOOTH)
+def test_written_down_or_by_features_it_is_the_same_function(make, kind, monkeypatch):
+    model, X, y, theta = make(kind)
+    objective = SkiObjective(model, X, y, kind, Grid(0.125))
+    value, gradient = objective.value_and_gradient(theta)
+    monkeypatch.setattr(ski, "FEW_ROWS", 0)
+    again, slope = objective.value_and_gradient(theta)
+    assert again == pytest.approx(value, abs=1e-5 * N)
+    np.testing.assert_allclose(slope, gradient, atol=1e-4 * np.max(np.abs(gradient)))
+
+
 def dense(K: Interpolated) -> np.ndarray:
     """K by its definition."""
     W = [K.lattice.gather(line[None], np.ones(1), np.eye(K.lattice.size)[None]) for line in K.u]
@@ -276,9 +288,11 @@ def test_a_grid_too_coarse_for_the_constraint_is_made_finer():
 
 
 def test_a_fit_finds_the_features_that_matter():
+    """Of more rows than are written down, so that all goes by features."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((1500, 6))
-    y = np.sin(X[:, 0] + X[:, 1]) + 0.3 * rng.standard_normal(1500)
+    n = ski.FEW_ROWS + 100
+    X = rng.standard_normal((n, 6))
+    y = np.sin(X[:, 0] + X[:, 1]) + 0.3 * rng.standard_normal(n)
     model = ProjectedModel(diverse_directions(12, 6, rng), (1,) * 12, "se")
     found = fit_ski(model, ArrayChunk(X, y), SkiOptions(), rng)
     relevance = np.exp(-found.theta[:6])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from termwise.errors import GridError
-from termwise.linalg.lattice import Lattice
+from termwise.linalg.lattice import POINTS, Lattice, _touched
 
 STEP = 0.25
 
@@ -90,6 +90,40 @@ def test_kernels_between_points_go_through_the_nodes(points):
         step[c, i] = 1e-6
         up, down = (lattice.gram(points + sign * step, scale, column) for sign in (1, -1))
         assert by_u[c, i] == pytest.approx(np.sum(G * (up - down)) / 2e-6, rel=1e-5)
+
+
+def test_nodes_are_touched_that_some_point_lies_between():
+    nodes, begins = _touched(np.array([7, -1, 2, 8, 2]), 16)
+    np.testing.assert_array_equal(nodes, [2, 3, 4, 5, 7, 8, 9, 10, 11])
+    np.testing.assert_array_equal(begins, [4, -1, 0, 5, 0])
+    nodes, begins = _touched(np.array([-1, -1]), 16)
+    assert nodes.size == 0
+    np.testing.assert_array_equal(begins, [-1, -1])
+
+
+def test_between_points_far_apart_no_node_counts_and_what_is_outside_has_no_kernel():
+    """More points than are done at a time, in two heaps; one is not known, and one not on the lattice."""
+    rng = np.random.default_rng(6)
+    u = rng.uniform(0.0, 1.0, (2, POINTS + 20)) + 500.0 * rng.integers(0, 2, (2, POINTS + 20))
+    lattice = Lattice.covering(u, STEP, 10_000)
+    T = np.exp(-0.5 * np.subtract.outer(lattice.nodes, lattice.nodes) ** 2)
+    u[0, 3], u[1, 5], u[0, POINTS + 1], u[1, 0] = np.nan, 1e4, -1e4, np.inf
+    W = [lattice.features(line[None], np.eye(lattice.size)[None]) for line in u]
+    for c, i in ((0, 3), (1, 5), (0, POINTS + 1), (1, 0)):
+        assert not np.any(W[c][i])
+    scale, G = np.array([0.3, 2.0]), rng.standard_normal((u.shape[1], u.shape[1]))
+    G += G.T
+    expected = [w @ T @ w.T for w in W]
+    found = lattice.gram(u, scale, T[0])
+    np.testing.assert_allclose(found, sum(s * K for s, K in zip(scale, expected, strict=True)), atol=1e-12)
+    by_u, by_scale = lattice.gram_slopes(u, scale, T[0], G)
+    np.testing.assert_allclose(by_scale, [np.sum(G * K) for K in expected], atol=1e-9)
+    # The slope of f = sum_ij G_ij K_ij for u_i is that of what is gathered of 2 scale T W' G at point i.
+    for c, w in enumerate(W):
+        values = 2.0 * scale[c] * T @ w.T @ G
+        for i in (0, 3, 5, POINTS + 1, POINTS + 7):
+            own = lattice.slopes(u[c : c + 1, i : i + 1], np.ones((1, 1)), values[None, :, i : i + 1])
+            assert by_u[c, i] == pytest.approx(own[0, 0], abs=1e-9)
 
 
 def test_a_smooth_function_is_hit_to_the_third_power_of_the_step():
