@@ -205,6 +205,7 @@ def test_aligned_centres_know_what_exact_inference_knows(make):
     known = aligned_solution(model.kernel(theta), rows, y, float(np.exp(theta[-1])))
     solution = known.solution
     assert known.enough
+    assert len(solution.posterior.centres) < N
     rng = np.random.default_rng(6)
     new = model.encoded(theta, rng.standard_normal((60, X.shape[1])))
     sd = np.sqrt(exact.variance(new))
@@ -215,6 +216,28 @@ def test_aligned_centres_know_what_exact_inference_knows(make):
         np.testing.assert_allclose(
             solution.posterior.term_mean((c,), new), exact.term_mean((c,), new), atol=spread
         )
+
+
+@pytest.mark.parametrize("make", [sample, first_order])
+def test_rows_that_are_fewer_than_aligned_centres_are_the_centres(make, monkeypatch):
+    """However many centres there would be, all that rows tell is known; also of rows that are twice there."""
+    monkeypatch.setattr(aligned, "MOST_CENTRES", 40)
+    model, X, y, theta = make("matern52")
+    X, y = np.vstack([X[:20], X[:10]]), np.concatenate([y[:20], y[:10] + 0.1])
+    noise = float(np.exp(theta[-1]))
+    exact = ExactObjective(model, X, y, 1).posterior(theta)
+    rows, kernel = model.encoded(theta, X), model.kernel(theta)
+    known = aligned_solution(kernel, rows, y, noise)
+    assert known.enough
+    assert known.jitter == 0.0
+    posterior = known.solution.posterior
+    np.testing.assert_array_equal(posterior.centres, rows)
+    new = model.encoded(theta, np.random.default_rng(6).standard_normal((20, X.shape[1])))
+    np.testing.assert_allclose(posterior.mean(new), exact.mean(new), atol=1e-9)
+    np.testing.assert_allclose(posterior.variance(new), exact.variance(new), rtol=1e-7)
+    K = kernel.matrix(rows, rows)
+    effective = np.trace(np.linalg.solve(K + noise * np.eye(30), K))
+    assert known.solution.effective == pytest.approx(effective, rel=1e-9)
 
 
 def test_at_edges_at_duplicates_and_far_away_it_is_a_process():

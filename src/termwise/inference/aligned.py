@@ -3,7 +3,8 @@
 A centre is a row of which one cell alone is known. Its kernel with a row is that of this column, so that some
 dozens of them for each column say what functions of it can be told apart; as many as rows can ever fix. The
 posterior is that of sparse inference with these centres, in time that grows with the rows, and its variances
-are never below zero, nor do its terms end at the edge of a grid.
+are never below zero, nor do its terms end at the edge of a grid. Where rows are fewer than such centres would
+be, they are the centres themselves.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Aligned:
 def aligned_solution(kernel: TermKernel, rows: Array, y: Array, noise: float) -> Aligned:
     """What is known at these parameters."""
     centres, enough = aligned_centres(kernel, rows, noise)
+    if len(centres) >= len(rows):
+        return _by_rows(kernel, rows, y, noise)
     Kuu = kernel.matrix(centres, centres)
     jitter = JITTER * float(np.mean(np.diag(Kuu)))
 
@@ -60,6 +63,21 @@ def aligned_solution(kernel: TermKernel, rows: Array, y: Array, noise: float) ->
     taken = shrinkage_root(bound.outer)
     posterior = Posterior(kernel, centres, root @ bound.mean, root @ taken, noise)
     return Aligned(Solution(posterior, np.nan, float(np.sum(taken**2))), jitter + factor.jitter, enough)
+
+
+def _by_rows(kernel: TermKernel, rows: Array, y: Array, noise: float) -> Aligned:
+    """All that rows tell, with themselves as centres."""
+
+    def fill(out: Array) -> None:
+        out[:] = kernel.matrix(rows, rows)
+        out.reshape(-1)[:: len(rows) + 1] += noise
+
+    factor = factorise(np.empty((len(rows), len(rows))), fill)
+    root = factor.inverse_root()
+    posterior = Posterior(kernel, rows, factor.solve(y), root, noise)
+    # tr K (K + noise I)^-1
+    effective = len(rows) - noise * float(np.sum(root**2))
+    return Aligned(Solution(posterior, np.nan, effective), factor.jitter, enough=True)
 
 
 def aligned_centres(kernel: TermKernel, rows: Array, noise: float) -> tuple[Array, bool]:

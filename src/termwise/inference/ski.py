@@ -189,14 +189,18 @@ class _At:
 
     def written_down(self, y: Array) -> tuple[float, _Slopes, Array]:
         """The log likelihood of few rows and its slopes, for A too, by the matrix itself."""
-        K = self.kernel.dense() - self.A @ self.A.T
+        K = self.kernel.dense()
+        if self.a.size:
+            K -= self.A @ self.A.T
         if in_place("dpotrf", K.T):
             raise NumericalError(TOO_COARSE)
         factor = Factor(K.T, 0.0)
         alpha = factor.solve(y)
         value = -0.5 * (float(y @ alpha) + factor.log_determinant + y.size * np.log(2.0 * np.pi))
-        below = np.tril(factor.inverse_in_place())
-        G = 0.5 * (np.outer(alpha, alpha) - below - np.tril(below, -1).T)
+        G = np.tril(factor.inverse_in_place())
+        G += np.tril(G, -1).T
+        G -= np.outer(alpha, alpha)
+        G *= -0.5  # d likelihood / dK
         by_u, by_scale = self.kernel.dense_slopes(G)
         return value, _Slopes(by_u, by_scale, float(np.sum(G)), float(np.trace(G))), -2.0 * G @ self.A
 
