@@ -19,7 +19,7 @@ from termwise.inference.sparse import SparseObjective
 from termwise.inference.spherical import SphericalModel
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.features import FEATURES
-from termwise.kernels.spherical import KERNELS
+from termwise.kernels.zonal import KERNELS
 
 QUICK: dict[str, Any] = {"n_inducing": 24}
 NOISE = 0.1

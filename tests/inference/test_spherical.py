@@ -12,7 +12,7 @@ from termwise.inference.sparse_sites import SparseSiteObjective
 from termwise.inference.spherical import SphericalModel
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.features import FEATURE, FEATURES, POINT, ROW
-from termwise.kernels.spherical import KERNELS
+from termwise.kernels.zonal import KERNELS
 from termwise.likelihoods import Gaussian, Likelihood, Logit
 
 ROWS, COLUMNS, FIRST, LAST = 60, 3, 9, 5

@@ -6,7 +6,9 @@ import pytest
 from termwise.kernels.features import FEATURE, FEATURES, ROW, covariances
 from termwise.kernels.fused import run
 from termwise.kernels.sphere import polynomials
-from termwise.kernels.spherical import KERNELS, AngleWeights, SphericalKernel, angle_rows_of
+from termwise.kernels.spherical import AngleWeights, SphericalKernel, angle_rows_of
+from termwise.kernels.zonal import KERNELS
+from tests.oracle.zonal import kappa
 
 DIMENSION, VARIANCE, LENGTHSCALE, DEGREES = 4, 1.3, 0.8, 5
 
@@ -16,22 +18,22 @@ def things(rng: np.random.Generator, tags: list[int], power: int) -> run.Rows:
 
 
 def weights_of(kind: str, features: str, lengthscale: float = LENGTHSCALE) -> AngleWeights:
-    known = covariances(KERNELS[kind](lengthscale), features, DIMENSION, DEGREES)
-    return AngleWeights(kind, lengthscale, VARIANCE, known)
+    shape = KERNELS[kind].of(lengthscale)
+    return AngleWeights(shape, VARIANCE, covariances(shape, features, DIMENSION, DEGREES))
 
 
-def written_out(kind: str, weights: AngleWeights, left: run.Rows, right: run.Rows) -> np.ndarray:
+def written_out(weights: AngleWeights, left: run.Rows, right: run.Rows) -> np.ndarray:
     K = np.empty((left.u.shape[1], right.u.shape[1]))
     for i, x in enumerate(left.u.T):
         for j, z in enumerate(right.u.T):
             one, other = int(left.a[1, i]), int(right.a[1, j])
             t = np.array([np.clip(x @ z, -1.0, 1.0)])
             if one == other == ROW:
-                value = KERNELS[kind](LENGTHSCALE).value(t)[0]
+                k = kappa(weights.shape, t)[0]
             else:
                 series = weights.known.series[one, other]
-                value = series @ polynomials(t, DIMENSION, series.size - 1)[:, 0]
-            K[i, j] = VARIANCE * left.a[0, i] * right.a[0, j] * value
+                k = series @ polynomials(t, DIMENSION, series.size - 1)[:, 0]
+            K[i, j] = VARIANCE * left.a[0, i] * right.a[0, j] * k
     return K
 
 
@@ -45,7 +47,7 @@ def test_values(kind, features):
     right = things(rng, [tags - 1] * 66 + [ROW] * 3 + [tags // 2] * 2 + [ROW] * 65, 1)
     for threads in (1, 2):
         found = run.cross(weights, left, right, threads)
-        np.testing.assert_allclose(found, written_out(kind, weights, left, right), rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(found, written_out(weights, left, right), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("kind", KERNELS)
@@ -53,7 +55,7 @@ def test_values_below_the_diagonal(kind):
     rng, weights = np.random.default_rng(0), weights_of(kind, "points")
     rows, out = things(rng, [ROW] * 130, 1), np.zeros((130, 130))
     run.gram_below(weights, rows, out, 2)
-    expected = np.tril(written_out(kind, weights, rows, rows), -1)
+    expected = np.tril(written_out(weights, rows, rows), -1)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
 
 
@@ -95,7 +97,7 @@ def test_gradients(kind, features):
 def test_a_row_beside_itself(kind):
     """Rounding must not make an angle of none: arccos has an infinite slope there."""
     rng = np.random.default_rng(0)
-    kernel = SphericalKernel(kind, LENGTHSCALE, VARIANCE)
+    kernel = SphericalKernel(KERNELS[kind].of(LENGTHSCALE), 12, VARIANCE)
     X = np.column_stack([rng.standard_normal((50, 12)), np.zeros(50)])
     np.testing.assert_allclose(np.diag(kernel.matrix(X, X)), kernel.diagonal(X), rtol=4e-15)
     np.testing.assert_allclose(np.diag(kernel.matrix(X, -X)) * 0.0, 0.0)
@@ -104,7 +106,7 @@ def test_a_row_beside_itself(kind):
 
 def test_the_kernel_as_a_value():
     rng = np.random.default_rng(0)
-    kernel = SphericalKernel("matern52", LENGTHSCALE, VARIANCE, "relu")
+    kernel = SphericalKernel(KERNELS["matern52"].of(LENGTHSCALE), DIMENSION, VARIANCE, "relu")
     X = np.column_stack([rng.standard_normal((5, DIMENSION)), np.zeros(5)])
     Z = np.column_stack([rng.standard_normal((3, DIMENSION)), np.full(3, float(FEATURE))])
     np.testing.assert_allclose(kernel.scaled(2.0).matrix(X, Z), 2.0 * kernel.matrix(X, Z), rtol=1e-14)

@@ -23,7 +23,7 @@ from termwise.inference.progress import monitored
 from termwise.inference.spherical import SphericalModel
 from termwise.kernels.features import FEATURES, ROW
 from termwise.kernels.fused.run import cores
-from termwise.kernels.spherical import KERNELS
+from termwise.kernels.zonal import KERNELS
 from termwise.measures.base import Array
 from termwise.table import Table, read_table
 

@@ -14,8 +14,8 @@ from termwise.inference.learnable import Common, Layout, Learnable, Lines
 from termwise.inference.orders import EachOrder, Orders
 from termwise.kernels.features import POINT, ROW, Covariances, covariances
 from termwise.kernels.fused import run
-from termwise.kernels.spherical import KERNELS, AngleWeights, SphericalKernel, angle_rows_of
-from termwise.kernels.zonal import Zonal
+from termwise.kernels.spherical import AngleWeights, SphericalKernel, angle_rows_of
+from termwise.kernels.zonal import KERNELS, Zonal
 from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 
@@ -36,7 +36,7 @@ class OneVariance(EachOrder):
         return [LOG_VARIANCES]
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
-        """None."""
+        """Zero, as there is none."""
         return 0.0, np.zeros(theta.size)
 
 
@@ -75,9 +75,9 @@ class SphericalModel(Learnable):
         """The same with another likelihood."""
         return replace(self, likelihood=likelihood)
 
-    @cached_property
+    @property
     def _has_lengthscale(self) -> bool:
-        return KERNELS[self.kind](1.0).has_lengthscale
+        return KERNELS[self.kind].has_lengthscale
 
     def lengthscale(self, theta: Array) -> float:
         """That of kappa; one if it has none."""
@@ -85,7 +85,7 @@ class SphericalModel(Learnable):
 
     def shape(self, theta: Array) -> Zonal:
         """kappa."""
-        return KERNELS[self.kind](self.lengthscale(theta))
+        return KERNELS[self.kind].of(self.lengthscale(theta))
 
     def known(self, theta: Array) -> Covariances:
         """The covariances of features with rows and with each other."""
@@ -96,7 +96,7 @@ class SphericalModel(Learnable):
         return [*[LOG_SCALES] * self.n_features, *[LOG_LENGTHSCALES] * self._has_lengthscale]
 
     def kernel_late(self) -> list[bool]:
-        """None."""
+        """All are learned from the first step on."""
         return [False] * len(self.kernel_bounds())
 
     def kernel_start(self, lengthscales: Array) -> Array:
@@ -134,7 +134,8 @@ class SphericalModel(Learnable):
     def kernel(self, theta: Array) -> SphericalKernel:
         """The kernel of rows that are lengthened."""
         variance = float(self.orders.variances(self.order_parameters(theta))[0][1])
-        return SphericalKernel(self.kind, self.lengthscale(theta), variance, self.features, self.n_degrees)
+        shape, dimension = self.shape(theta), self.n_features + 1
+        return SphericalKernel(shape, dimension, variance, self.features, self.n_degrees)
 
     def encoded(self, theta: Array, X: Array) -> Array:
         """Rows (n, D + 1) lengthened, with their tags."""
@@ -175,9 +176,9 @@ class SphericalLayout(Layout):
         kept[:] = self.long
         return replace(self, long=kept)
 
-    @cached_property
+    @property
     def _power(self) -> int:
-        return self.model.shape(self.theta).power
+        return KERNELS[self.model.kind].power
 
     @cached_property
     def rows(self) -> run.Rows:
@@ -191,9 +192,7 @@ class SphericalLayout(Layout):
 
     def weights(self, variances: Array) -> run.Kernel:
         """What the loops read besides the rows."""
-        return AngleWeights(
-            self.model.kind, self.model.lengthscale(self.theta), float(variances[1]), self.known
-        )
+        return AngleWeights(self.model.shape(self.theta), float(variances[1]), self.known)
 
     @cached_property
     def own_kernel(self) -> Array:

@@ -41,17 +41,6 @@ def polynomials(t: Array, dimension: int, degree: int) -> Array:
     return P
 
 
-def slopes(P: Array, t: Array, dimension: int) -> Array:
-    """P_l'(t) for the polynomials at t, by the derivative of their recurrence."""
-    D = np.zeros_like(P)
-    if len(P) > 1:
-        D[1] = 1.0
-    for n in range(1, len(P) - 1):
-        grown = (2 * n + dimension - 2) * (P[n] + t * D[n])
-        D[n + 1] = (grown - n * D[n - 1]) / (n + dimension - 2)
-    return D
-
-
 def cosines(dimension: int) -> tuple[Array, Array]:
     """Nodes and weights of an expectation over T, by Gauss-Legendre rules in the angle on both halves."""
     angle, weight = composite(np.array([0.0, 0.5, 1.0]) * np.pi, order=NODES)

@@ -12,40 +12,25 @@ import numpy as np
 
 from termwise.kernels.features import ROW, Covariances, covariances
 from termwise.kernels.fused import run
-from termwise.kernels.fused.angles import ANGULAR, angle_adjoint_rows, angle_rows
+from termwise.kernels.fused.angles import angle_adjoint_rows, angle_rows
 from termwise.kernels.fused.block import BLOCK
 from termwise.kernels.terms import Subset
-from termwise.kernels.zonal import ArcCosine, SphereMatern, SphereSE, Zonal
+from termwise.kernels.zonal import Zonal
 from termwise.measures.base import Array
 
 WHOLE: Subset = (0,)  # the one term that there is
-KERNELS: dict[str, Callable[[float], Zonal]] = {
-    "arccos0": lambda _: ArcCosine(0),
-    "arccos1": lambda _: ArcCosine(1),
-    "arccos2": lambda _: ArcCosine(2),
-    "se": SphereSE,
-    "matern32": lambda lengthscale: SphereMatern(lengthscale, 1.5),
-    "matern52": lambda lengthscale: SphereMatern(lengthscale, 2.5),
-}
 
 
 @dataclass(frozen=True, eq=False)
 class AngleWeights:
     """Such a kernel as its loops read it. The second amplitude of a row is what it is."""
 
-    kind: str
-    lengthscale: float
+    shape: Zonal
     variance: float
     known: Covariances
     weight: ClassVar[Array] = np.ones(1)
     loop: ClassVar[Callable[..., Any]] = staticmethod(angle_rows)
     adjoint_loop: ClassVar[Callable[..., Any]] = staticmethod(angle_adjoint_rows)
-
-    @property
-    def _rate(self) -> float:
-        if self.kind == "se":
-            return self.lengthscale**-2.0
-        return {"matern32": 3.0, "matern52": 5.0}.get(self.kind, 0.0) ** 0.5 / self.lengthscale
 
     def inputs(self, left: run.Rows, right: run.Rows) -> tuple[Any, ...]:
         """The rows on the right in blocks, in each of which all are the same."""
@@ -56,19 +41,10 @@ class AngleWeights:
             u[:, block, : place.stop - place.start] = right.u[:, place]
             a[block, : place.stop - place.start] = right.a[0, place]
         tags = np.maximum(left.a[1], ROW).astype(np.intp)
-        kind = ANGULAR[self.kind]
-        return (
-            kind,
-            self._rate,
-            self.variance,
-            self.known.series,
-            left.u,
-            left.a[0].copy(),
-            tags,
-            u,
-            a,
-            blocks,
-        )
+        most = max(tags.max(initial=0), blocks[:, 2].max(initial=0))
+        assert most < len(self.known.series), "the loops look series up without checking bounds"
+        ours = self.shape.loop, self.shape.rate, self.variance, self.known.series
+        return (*ours, left.u, left.a[0].copy(), tags, u, a, blocks)
 
     def cotangents(self, gradients: Sequence[Array]) -> run.Cotangents:
         """The gradient for the log lengthscale stands in the place of that for weights."""
@@ -95,8 +71,8 @@ class SphericalKernel:
     There is one term, the whole function.
     """
 
-    kind: str
-    lengthscale: float
+    shape: Zonal
+    dimension: int
     variance: float
     features: str = "points"
     n_degrees: int = 6
@@ -104,17 +80,13 @@ class SphericalKernel:
     orthogonal: ClassVar[bool] = False
 
     @cached_property
-    def shape(self) -> Zonal:
-        """Between directions."""
-        return KERNELS[self.kind](self.lengthscale)
-
-    def known(self, dimension: int) -> Covariances:
+    def known(self) -> Covariances:
         """Of features with rows and with each other."""
-        return covariances(self.shape, self.features, dimension, self.n_degrees)
+        return covariances(self.shape, self.features, self.dimension, self.n_degrees)
 
     def matrix(self, X: Array, Z: Array, *, threads: int | None = None) -> Array:
         """K between two sets of things."""
-        weights = AngleWeights(self.kind, self.lengthscale, self.variance, self.known(X.shape[1] - 1))
+        weights = AngleWeights(self.shape, self.variance, self.known)
         return run.cross(weights, self._rows(X), self._rows(Z), threads or run.cores())
 
     def _rows(self, X: Array) -> run.Rows:

@@ -2,18 +2,21 @@
 
 A row is lengthened by a constant and taken apart into its direction and its norm. Between directions with
 cosine t the kernel is kappa(t), with kappa(1) = 1; the norms come back to a power. Spherical (2023), 3.2.
+
+Its values are computed by the loops of `fused/angles.py` alone, which know it by a number. So a new one is a
+class here, its name in KERNELS, and a line of `shapes` there.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import gammaln, hyp0f1, ive
 
-from termwise.errors import OptionError
+from termwise.kernels.fused import angles
 from termwise.kernels.sphere import of_power
 from termwise.measures.base import Array
 
@@ -27,80 +30,85 @@ class Zonal(ABC):
     """A covariance between directions."""
 
     name: ClassVar[str]
-    has_lengthscale: ClassVar[bool] = False
+    loop: ClassVar[int]  # its number in the compiled loops
+    has_lengthscale: ClassVar[bool] = True
+    power: ClassVar[int] = 1  # of the norms, with which the kernel between directions is multiplied
+
+    @classmethod
+    def of(cls, lengthscale: float) -> Self:
+        """That of a lengthscale, if it has one."""
+        return cls(lengthscale)  # type: ignore[call-arg]
 
     @property
-    def power(self) -> int:
-        """Of the norms, with which the kernel between directions is multiplied."""
-        return 1
-
     @abstractmethod
-    def value(self, t: Array) -> Array:
-        """kappa(t)."""
-
-    @abstractmethod
-    def slope(self, t: Array) -> Array:
-        """kappa'(t)."""
+    def rate(self) -> float:
+        """What the loops know of the lengthscale."""
 
     @abstractmethod
     def eigenvalues(self, dimension: int, degree: int) -> Array:
         """Those of degrees 0 .. degree on the sphere in so many coordinates; exact zeros where there are."""
 
-    def by_lengthscale(self, t: Array) -> Array:
-        """The derivative of kappa(t) for the log lengthscale."""
-        return np.zeros_like(t)
-
+    @abstractmethod
     def eigenvalues_by_lengthscale(self, dimension: int, degree: int) -> Array:
-        """The derivatives of the eigenvalues for the log lengthscale."""
-        return np.zeros(degree + 1)
+        """Their derivatives for the log lengthscale."""
 
 
 @dataclass(frozen=True)
 class ArcCosine(Zonal):
-    """A network of one infinite layer with the activation max(., 0)^order; Cho and Saul (2009)."""
+    """A network of one infinite layer, J_n(angle) / (pi (2 n - 1)!!); Cho and Saul (2009).
 
-    order: int = 1
-    name: ClassVar[str] = "arccos"
+    Its activation is max(., 0) to the power n, by which norms count too.
+    """
 
-    def __post_init__(self) -> None:
-        if self.order not in (0, 1, 2):
-            raise OptionError(f"the order of the arc-cosine kernel is {self.order!r}; use 0, 1 or 2")
+    has_lengthscale: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, lengthscale: float) -> Self:
+        """There is but one."""
+        return cls()
 
     @property
-    def power(self) -> int:
-        """That of the activation."""
-        return self.order
-
-    def value(self, t: Array) -> Array:
-        """J_n(angle) / (pi (2 n - 1)!!)."""
-        t = np.clip(t, -1.0, 1.0)
-        angle = np.arccos(t)
-        sine = np.sqrt((1.0 - t) * (1.0 + t))
-        if self.order == 0:
-            J = np.pi - angle
-        elif self.order == 1:
-            J = sine + (np.pi - angle) * t
-        else:
-            J = 3.0 * sine * t + (np.pi - angle) * (1.0 + 2.0 * t**2)
-        return J / (np.pi * DOUBLE_FACTORIALS[self.order])
-
-    def slope(self, t: Array) -> Array:
-        """n^2 times the kernel of order n - 1, up to the factors that make both one at t = 1."""
-        t = np.clip(t, -1.0, 1.0)
-        if self.order == 0:
-            with np.errstate(divide="ignore"):
-                steep: Array = 1.0 / (np.pi * np.sqrt((1.0 - t) * (1.0 + t)))
-            return steep
-        below = ArcCosine(self.order - 1)
-        factor = DOUBLE_FACTORIALS[self.order - 1] / DOUBLE_FACTORIALS[self.order]
-        return self.order**2 * factor * below.value(t)
+    def rate(self) -> float:
+        """Without a lengthscale there is none."""
+        return 0.0
 
     def eigenvalues(self, dimension: int, degree: int) -> Array:
         """The squares of those of the activation, as the kernel is its mean square over all weights."""
-        n = self.order
+        n = self.power
         # E |w|^2n of normal weights, which the sphere lacks.
         growth = np.prod([dimension + 2.0 * k for k in range(n)])
         return 2.0 * growth / DOUBLE_FACTORIALS[n] * of_power(n, dimension, degree) ** 2
+
+    def eigenvalues_by_lengthscale(self, dimension: int, degree: int) -> Array:
+        """Without a lengthscale nothing changes with it."""
+        return np.zeros(degree + 1)
+
+
+@dataclass(frozen=True)
+class ArcCosine0(ArcCosine):
+    """1 - angle / pi, of a step: continuous, as rough as a kernel of the angle may be."""
+
+    name: ClassVar[str] = "arccos0"
+    loop: ClassVar[int] = angles.ARC0
+    power: ClassVar[int] = 0
+
+
+@dataclass(frozen=True)
+class ArcCosine1(ArcCosine):
+    """(sin + (pi - angle) cos) / pi, of max(., 0)."""
+
+    name: ClassVar[str] = "arccos1"
+    loop: ClassVar[int] = angles.ARC1
+    power: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class ArcCosine2(ArcCosine):
+    """(3 sin cos + (pi - angle) (1 + 2 cos^2)) / 3 pi, of max(., 0)^2."""
+
+    name: ClassVar[str] = "arccos2"
+    loop: ClassVar[int] = angles.ARC2
+    power: ClassVar[int] = 2
 
 
 @dataclass(frozen=True)
@@ -109,68 +117,33 @@ class SphereSE(Zonal):
 
     lengthscale: float = 1.0
     name: ClassVar[str] = "se"
-    has_lengthscale: ClassVar[bool] = True
+    loop: ClassVar[int] = angles.SE
 
-    def value(self, t: Array) -> Array:
-        """kappa(t)."""
-        value: Array = np.exp((t - 1.0) / self.lengthscale**2)
-        return value
-
-    def slope(self, t: Array) -> Array:
-        """kappa(t) / l^2."""
-        return self.value(t) / self.lengthscale**2
-
-    def by_lengthscale(self, t: Array) -> Array:
-        """2 (1 - t) / l^2 kappa(t)."""
-        return 2.0 * (1.0 - t) / self.lengthscale**2 * self.value(t)
+    @property
+    def rate(self) -> float:
+        """1 / l^2."""
+        return self.lengthscale**-2.0
 
     def eigenvalues(self, dimension: int, degree: int) -> Array:
         """In closed form."""
-        return _of_exponential(np.array([self.lengthscale**-2.0]), dimension, degree)[0][:, 0]
+        return _of_exponential(np.array([self.rate]), dimension, degree)[0][:, 0]
 
     def eigenvalues_by_lengthscale(self, dimension: int, degree: int) -> Array:
         """In closed form."""
-        return -2.0 * _of_exponential(np.array([self.lengthscale**-2.0]), dimension, degree)[1][:, 0]
+        return -2.0 * _of_exponential(np.array([self.rate]), dimension, degree)[1][:, 0]
 
 
 @dataclass(frozen=True)
 class SphereMatern(Zonal):
-    """The Matern kernel of the distance through the sphere, r = sqrt(2 - 2 t); smoothness 3/2 or 5/2."""
+    """p(x) exp(-x) with x = rate sqrt(2 - 2 t): a Matern kernel of the distance through the sphere."""
 
     lengthscale: float = 1.0
-    smoothness: float = 2.5
-
-    has_lengthscale: ClassVar[bool] = True
+    smoothness: ClassVar[float]
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """By its smoothness."""
-        return {1.5: "matern32", 2.5: "matern52"}[self.smoothness]
-
-    def _scaled(self, t: Array) -> Array:
-        """sqrt(2 nu) r / l."""
-        return np.sqrt(2.0 * self.smoothness * np.maximum(2.0 - 2.0 * t, 0.0)) / self.lengthscale
-
-    def value(self, t: Array) -> Array:
-        """(1 + x) exp(-x), or (1 + x + x^2 / 3) exp(-x)."""
-        x = self._scaled(t)
-        polynomial = 1.0 + x if self.smoothness == 1.5 else 1.0 + x + x**2 / 3.0
-        value: Array = polynomial * np.exp(-x)
-        return value
-
-    def slope(self, t: Array) -> Array:
-        """3 exp(-x) / l^2, or 5 (1 + x) exp(-x) / 3 l^2."""
-        return self._by_square(t) * 4.0 * self.smoothness / self.lengthscale**2
-
-    def by_lengthscale(self, t: Array) -> Array:
-        """2 x^2 times minus the derivative for x^2."""
-        return 2.0 * self._scaled(t) ** 2 * self._by_square(t)
-
-    def _by_square(self, t: Array) -> Array:
-        """Minus the derivative for x^2."""
-        x = self._scaled(t)
-        value: Array = np.exp(-x) * (0.5 if self.smoothness == 1.5 else (1.0 + x) / 6.0)
-        return value
+    def rate(self) -> float:
+        """sqrt(2 nu) / l."""
+        return float(np.sqrt(2.0 * self.smoothness)) / self.lengthscale
 
     def eigenvalues(self, dimension: int, degree: int) -> Array:
         """Those of squared exponentials, of which it is a mixture."""
@@ -193,6 +166,30 @@ class SphereMatern(Zonal):
         nu, log = self.smoothness, np.arange(*MIXED)
         weights = np.exp(nu * np.log(nu) - gammaln(nu) - nu * log - nu * np.exp(-log)) * MIXED[2]
         return np.exp(log) / self.lengthscale**2, weights
+
+
+@dataclass(frozen=True)
+class SphereMatern32(SphereMatern):
+    """(1 + x) exp(-x)."""
+
+    name: ClassVar[str] = "matern32"
+    loop: ClassVar[int] = angles.MATERN32
+    smoothness: ClassVar[float] = 1.5
+
+
+@dataclass(frozen=True)
+class SphereMatern52(SphereMatern):
+    """(1 + x + x^2 / 3) exp(-x)."""
+
+    name: ClassVar[str] = "matern52"
+    loop: ClassVar[int] = angles.MATERN52
+    smoothness: ClassVar[float] = 2.5
+
+
+KERNELS: dict[str, type[Zonal]] = {
+    kernel.name: kernel
+    for kernel in (ArcCosine0, ArcCosine1, ArcCosine2, SphereSE, SphereMatern32, SphereMatern52)
+}
 
 
 def _of_exponential(s: Array, dimension: int, degree: int) -> tuple[Array, Array]:

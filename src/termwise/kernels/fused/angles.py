@@ -17,15 +17,7 @@ from numba import njit
 
 from termwise.kernels.fused.block import BLOCK, FAST, dot, exponential
 
-ARC0, ARC1, ARC2, SE, MATERN32, MATERN52 = range(6)
-ANGULAR = {
-    "arccos0": ARC0,
-    "arccos1": ARC1,
-    "arccos2": ARC2,
-    "se": SE,
-    "matern32": MATERN32,
-    "matern52": MATERN52,
-}
+ARC0, ARC1, ARC2, SE, MATERN32, MATERN52 = range(6)  # by which kernels/zonal.py calls them
 OPTIONS = {"cache": True, "nogil": True, "fastmath": FAST, "error_model": "numpy"}
 VALUE, SLOPE, BY_SCALE = range(3)  # of kappa: itself, for t, for the log lengthscale
 NEAR = 1.0 - 1e-14  # from here on a cosine is that of no angle
@@ -113,21 +105,20 @@ def cosines(X, i, right, block, t):
 
 
 @njit(inline="always", fastmath=FAST)
-def next_polynomial(n, dimension, t, P, D):
-    """P_(n + 1) and its slope, written over P_(n - 1), whose place has the same parity."""
-    now, then = n % 2, (n + 1) % 2
-    grow, back, all_ = 2.0 * n + dimension - 2.0, 1.0 * n, n + dimension - 2.0
+def series(c, dimension, t, P, D, own):
+    """own = sum_l c_l P_l(t) and its slope, for a block; P and D keep the P_l and their slopes."""
+    first = c[1] if c.size > 1 else 0.0
     for b in range(BLOCK):
-        D[then, b] = (grow * (P[now, b] + t[b] * D[now, b]) - back * D[then, b]) / all_
-        P[then, b] = (grow * t[b] * P[now, b] - back * P[then, b]) / all_
-
-
-@njit(inline="always", fastmath=FAST)
-def first_polynomials(t, P, D):
-    """P_0 and P_1, with their slopes."""
-    for b in range(BLOCK):
-        P[0, b], P[1, b] = 1.0, t[b]
-        D[0, b], D[1, b] = 0.0, 1.0
+        P[0, b], P[1, b], D[0, b], D[1, b] = 1.0, t[b], 0.0, 1.0
+        own[VALUE, b], own[SLOPE, b] = c[0] + first * t[b], first
+    for k in range(2, c.size):
+        back = (k - 1.0) / (k + dimension - 3.0)
+        grow, weight = 1.0 + back, c[k]
+        for b in range(BLOCK):
+            D[k, b] = grow * (P[k - 1, b] + t[b] * D[k - 1, b]) - back * D[k - 2, b]
+            P[k, b] = grow * t[b] * P[k - 1, b] - back * P[k - 2, b]
+            own[VALUE, b] += weight * P[k, b]
+            own[SLOPE, b] += weight * D[k, b]
 
 
 @njit(**OPTIONS)
@@ -139,8 +130,9 @@ def angle_rows(kind, rate, variance, C, X, scale, tag, right, scales, blocks, K,
     and what all of them are. When symmetric only the part strictly below the diagonal is filled.
     """
     n, dimension = X.shape[1], X.shape[0]
-    t, y, angle, total = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    own, P, D = np.empty((3, BLOCK)), np.empty((2, BLOCK)), np.empty((2, BLOCK))
+    degrees = max(C.shape[2], 2)
+    t, y, angle, own = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty((3, BLOCK))
+    P, D = np.empty((degrees, BLOCK)), np.empty((degrees, BLOCK))
     for tile in range(start, n, BLOCK * step):
         for block in range(right.shape[1]):
             first, count, other = blocks[block, 0], blocks[block, 1], blocks[block, 2]
@@ -152,20 +144,10 @@ def angle_rows(kind, rate, variance, C, X, scale, tag, right, scales, blocks, K,
                 cosines(X, i, right, block, t)
                 if tag[i] == 0 and other == 0:
                     shapes(kind, rate, t, y, angle, own)
-                    for b in range(BLOCK):
-                        total[b] = own[VALUE, b]
                 else:
-                    first_polynomials(t, P, D)
-                    for b in range(BLOCK):
-                        total[b] = C[tag[i], other, 0]
-                    for k in range(1, C.shape[2]):
-                        if k > 1:
-                            next_polynomial(k - 1, dimension, t, P, D)
-                        c = C[tag[i], other, k]
-                        for b in range(BLOCK):
-                            total[b] += c * P[k % 2, b]
+                    series(C[tag[i], other], dimension, t, P, D, own)
                 for b in range(size):
-                    K[i, first + b] = variance * scale[i] * scales[block, b] * total[b]
+                    K[i, first + b] = variance * scale[i] * scales[block, b] * own[VALUE, b]
 
 
 @njit(**OPTIONS)
@@ -181,9 +163,9 @@ def angle_adjoint_rows(
     g_common, g_C = np.zeros(2), np.zeros(C.shape)
     g_X, g_scale = np.zeros(X.shape), np.zeros(scale.shape)
     g_right, g_scales = np.zeros(right.shape), np.zeros(scales.shape)
-    t, y, angle, g, by_t = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    own, P, D = np.empty((3, BLOCK)), np.empty((2, BLOCK)), np.empty((2, BLOCK))
-    total, ones = np.empty((1, BLOCK)), np.ones((1, BLOCK))
+    degrees = max(C.shape[2], 2)
+    t, y, angle, own = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty((3, BLOCK))
+    P, D, g, by_t = np.empty((degrees, BLOCK)), np.empty((degrees, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
     for tile in range(start, n, BLOCK * step):
         for block in range(right.shape[1]):
             first, count, other = blocks[block, 0], blocks[block, 1], blocks[block, 2]
@@ -201,27 +183,15 @@ def angle_adjoint_rows(
                 if tag[i] == 0 and other == 0:
                     shapes(kind, rate, t, y, angle, own)
                     g_common[1] += scale[i] * dot(g, own, BY_SCALE)
-                    for b in range(BLOCK):
-                        total[0, b] = own[VALUE, b]
-                        by_t[b] = own[SLOPE, b]
                 else:
-                    first_polynomials(t, P, D)
-                    g_C[tag[i], other, 0] += scale[i] * dot(g, ones, 0)
-                    for b in range(BLOCK):
-                        total[0, b], by_t[b] = C[tag[i], other, 0], 0.0
-                    for k in range(1, C.shape[2]):
-                        if k > 1:
-                            next_polynomial(k - 1, dimension, t, P, D)
-                        c = C[tag[i], other, k]
-                        g_C[tag[i], other, k] += scale[i] * dot(g, P, k % 2)
-                        for b in range(BLOCK):
-                            total[0, b] += c * P[k % 2, b]
-                            by_t[b] += c * D[k % 2, b]
-                g_scale[i] += dot(g, total, 0)
+                    series(C[tag[i], other], dimension, t, P, D, own)
+                    for k in range(C.shape[2]):
+                        g_C[tag[i], other, k] += scale[i] * dot(g, P, k)
+                g_scale[i] += dot(g, own, VALUE)
                 for b in range(BLOCK):
                     g[b] *= scale[i]
-                    g_scales[block, b] += total[0, b] * g[b] / scales[block, b]
-                    by_t[b] *= g[b]
+                    g_scales[block, b] += own[VALUE, b] * g[b] / scales[block, b]
+                    by_t[b] = own[SLOPE, b] * g[b]
                 for c in range(dimension):
                     direction_adjoint(c, i, block, by_t, X, right, g_X, g_right)
     g_common[0] = np.sum(g_scale * scale) / variance
