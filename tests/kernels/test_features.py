@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from termwise.kernels.features import FEATURE, ROW, SHARPNESS, covariances
+from termwise.kernels.features import FEATURE, ROW, SHARPNESS, common_degrees, covariances
 from termwise.kernels.sphere import harmonics, polynomials
+from termwise.kernels.zonal import KERNELS as BY_NAME
 from termwise.kernels.zonal import ArcCosine0, ArcCosine1, SphereMatern32, SphereMatern52, SphereSE
 from tests.oracle.zonal import kappa
 
@@ -145,3 +146,36 @@ def test_many_dimensions(kernel, dimension):
 
 def test_points_have_no_series():
     assert not np.any(covariances(ArcCosine1(), "points", 5, 6).series)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 30])
+@pytest.mark.parametrize(
+    ("kernel", "features", "expected"),
+    [
+        ("arccos0", "relu", (0, 1)),
+        ("arccos0", "softplus", (0, 1)),
+        ("arccos0", "harmonics", (0, 1, 3, 5, 7)),
+        ("arccos1", "relu", (0, 1, 2, 4, 6)),
+        ("arccos1", "softplus", (0, 1, 2, 4, 6)),
+        ("arccos1", "harmonics", (0, 1, 2, 4, 6)),
+        ("arccos2", "relu", (0, 1, 2)),
+        ("arccos2", "softplus", (0, 1, 2)),
+        ("arccos2", "harmonics", (0, 1, 2, 3, 5)),
+        ("se", "softplus", (0, 1, 2, 4, 6)),
+        ("matern32", "relu", (0, 1, 2, 4, 6)),
+        ("matern52", "harmonics", (0, 1, 2, 3, 4)),
+        ("arccos2", "points", (0, 1, 2, 3, 4)),
+    ],
+)
+def test_which_degrees_go_together(kernel, features, expected, dimension):
+    """Activations are even but for a line, and arc-cosine kernels of even order odd but for a parabola."""
+    assert common_degrees(BY_NAME[kernel].of(1.0), features, dimension, 5) == expected
+
+
+def test_degrees_that_are_out_of_range_are_none():
+    """Eigenvalues of a smooth kernel vanish in floating point, and harmonics become too many to count."""
+    found = common_degrees(SphereSE(10.0), "harmonics", 3, 100)
+    assert found == tuple(range(len(found)))
+    assert 40 < len(found) < 100
+    assert np.all(np.isfinite(covariances(SphereSE(10.0), "harmonics", 3, 100).series))
+    assert len(common_degrees(ArcCosine1(), "harmonics", 3000, 300)) < 300

@@ -7,6 +7,7 @@ from termwise.kernels.features import FEATURE, FEATURES, ROW, covariances
 from termwise.kernels.fused import run
 from termwise.kernels.sphere import polynomials
 from termwise.kernels.spherical import AngleWeights, SphericalKernel, angle_rows_of
+from termwise.kernels.terms import TermKernel
 from termwise.kernels.zonal import KERNELS
 from tests.oracle.zonal import kappa
 
@@ -111,15 +112,12 @@ def test_the_kernel_as_a_value():
     Z = np.column_stack([rng.standard_normal((3, DIMENSION)), np.full(3, float(FEATURE))])
     np.testing.assert_allclose(kernel.scaled(2.0).matrix(X, Z), 2.0 * kernel.matrix(X, Z), rtol=1e-14)
     np.testing.assert_allclose(kernel.scaled(2.0).diagonal(X), 2.0 * kernel.diagonal(X), rtol=1e-14)
-    whole = kernel.listed(5)[0]
-    for alone in (
-        kernel.term_matrix(whole, X, Z),
-        kernel.matrix_of([whole], X, Z),
-        kernel.of_order(1).matrix(X, Z),
-    ):
-        np.testing.assert_array_equal(alone, kernel.matrix(X, Z))
-    assert not np.any(kernel.matrix_of([], X, Z))
-    _, product = next(kernel.products([whole], X, Z, np.ones((1, 3))))
-    np.testing.assert_allclose(kernel.term_variance(whole) * product, kernel.matrix(X, Z), rtol=1e-14)
-    np.testing.assert_array_equal(kernel.term_diagonal(whole, X), kernel.diagonal(X))
-    assert (kernel.max_order, kernel.orders, kernel.listed(0)) == (1, (1,), ())
+    assert kernel.known is kernel.known
+    assert not isinstance(kernel, TermKernel)
+
+
+def test_a_tag_without_a_series_is_not_looked_up():
+    kernel = SphericalKernel(KERNELS["matern52"].of(LENGTHSCALE), DIMENSION, VARIANCE, "relu")
+    X = np.column_stack([np.ones((2, DIMENSION)), [float(ROW), FEATURE + 1.0]])
+    with pytest.raises(AssertionError, match="without checking bounds"):
+        kernel.gram(X)

@@ -10,7 +10,7 @@ import numpy as np
 
 from termwise.encode.encoder import Encoder, LevelEncoder
 from termwise.encode.scale import Array
-from termwise.table import Table, level_text
+from termwise.table import Schema, Table, level_text
 
 
 @dataclass(frozen=True)
@@ -88,3 +88,20 @@ class DenseEncoder:
     def from_dict(cls, data: Mapping[str, Any]) -> DenseEncoder:
         """Read what `to_dict` wrote."""
         return cls(Encoder.from_dict(data), tuple(tuple(map(float, part)) for part in data["parts"]))
+
+
+@dataclass(frozen=True, eq=False)
+class MixedEncoder:
+    """Abstract: the way of a table to rows in which the numbers of `dense` are mixed."""
+
+    dense: DenseEncoder
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the table."""
+        return self.dense.encoder.schema
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns of the table that have an effect."""
+        return self.dense.encoder.names

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from termwise.encode.dense import DenseEncoder
+from termwise.encode.dense import MixedEncoder
 from termwise.encode.scale import Array
-from termwise.table import Schema, Table
+from termwise.table import Table
 
 
 @dataclass(frozen=True)
@@ -37,25 +37,14 @@ def _made_of(loadings: Array, names: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class ProjectedEncoder:
+class ProjectedEncoder(MixedEncoder):
     """Tables to coordinates: `projection` has a row for each, with a loading of each number of `dense`.
 
     `groups` are the numbers of coordinates that belong together.
     """
 
-    dense: DenseEncoder
     projection: Array
     groups: tuple[int, ...]
-
-    @property
-    def schema(self) -> Schema:
-        """The columns of the table."""
-        return self.dense.encoder.schema
-
-    @property
-    def used(self) -> tuple[str, ...]:
-        """The columns of the table that have an effect."""
-        return self.dense.encoder.names
 
     @property
     def names(self) -> tuple[str, ...]:

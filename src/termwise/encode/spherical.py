@@ -6,30 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from termwise.encode.dense import DenseEncoder
+from termwise.encode.dense import MixedEncoder
 from termwise.encode.scale import Array
-from termwise.table import Schema, Table
+from termwise.table import Table
 
 
 @dataclass(frozen=True, eq=False)
-class SphericalEncoder:
+class SphericalEncoder(MixedEncoder):
     """Tables to rows (scale_1 x_1, .., scale_D x_D, 1, tag), x being the numbers of `dense`.
 
     The tag is zero, which is that of a row.
     """
 
-    dense: DenseEncoder
     scales: Array
-
-    @property
-    def schema(self) -> Schema:
-        """The columns of the table."""
-        return self.dense.encoder.schema
-
-    @property
-    def used(self) -> tuple[str, ...]:
-        """The columns of the table that have an effect."""
-        return self.dense.encoder.names
 
     @property
     def names(self) -> tuple[()]:
@@ -38,12 +27,12 @@ class SphericalEncoder:
 
     @property
     def labels(self) -> tuple[()]:
-        """None."""
+        """There is no axis to stand at."""
         return ()
 
     @property
     def columns(self) -> tuple[()]:
-        """None."""
+        """No number of a row goes back to one cell."""
         return ()
 
     def transform(self, table: Table, *, owner: str = "the model") -> Array:

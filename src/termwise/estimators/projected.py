@@ -193,5 +193,5 @@ class ProjectedGPRegressor(TermRegressor):
         self._check_has_posterior()
         posterior, dense = self.posterior_, self.encoder_.dense
         rows = posterior.rows[:: -(-len(posterior.rows) // ROWS)]
-        slopes = coordinate_slopes(posterior, posterior.kernel.listed(len(self.encoder_.groups)), rows)
+        slopes = coordinate_slopes(posterior, posterior.by_terms.listed(len(self.encoder_.groups)), rows)
         return sensitivity(slopes, self.encoder_.projection, dense.sources, dense.encoder.names)

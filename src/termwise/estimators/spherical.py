@@ -9,6 +9,7 @@ import numpy as np
 
 from termwise.encode.rows import ArrayChunk
 from termwise.encode.spherical import SphericalEncoder
+from termwise.errors import OptionError
 from termwise.estimators.base import keep_arguments, seed_of
 from termwise.estimators.fitted import FittedModel
 from termwise.estimators.merge import merged_rows, repeated_rows
@@ -62,6 +63,7 @@ class Spherical(FittedModel):
         rows = ArrayChunk(X, target.y, target.power, target.offset)
         likelihood = target.likelihood
         model = SphericalModel(len(dense.names), self.kernel, self.features, self.n_degrees, likelihood)
+        _check_degrees(model)
         threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else cores()
         options = SphericalOptions(self.n_inducing, self.n_orthogonal, threads)
         rng = np.random.default_rng(seed_of(self.random_state))
@@ -69,6 +71,27 @@ class Spherical(FittedModel):
             found = fit_spherical(model, rows, options, rng, monitor)
         scales = np.exp(found.theta[: len(dense.names)])
         return SphericalEncoder(dense, scales), replace(found, result=replace(found.result, rows=n_rows))
+
+
+def _check_degrees(model: SphericalModel) -> None:
+    """Refuse features that have fewer degrees in common with the kernel than they are asked to have."""
+
+    def whole(one: SphericalModel) -> bool:
+        return len(one.degrees) == one.n_degrees
+
+    if whole(model):
+        return
+    kernels = [name for name in KERNELS if whole(replace(model, kind=name))]
+    features = [name for name in FEATURES if whole(replace(model, features=name))]
+    found = len(model.degrees)
+    remedies = [f"n_degrees={found} at most"] if found else []
+    for option, names in (("features", features), ("kernel", kernels)):
+        if names:
+            remedies.insert(0, f"{option}={' or '.join(map(repr, names))}")
+    raise OptionError(
+        f"kernel={model.kind!r} and features={model.features!r} have {found} degrees in common, of "
+        f"n_degrees={model.n_degrees}, and the function would lack the others; use {', or '.join(remedies)}"
+    )
 
 
 class SphericalGPRegressor(PosteriorRegressor, Spherical):
@@ -87,7 +110,8 @@ class SphericalGPRegressor(PosteriorRegressor, Spherical):
         What the inducing variables are: values of the function at some places, units of a network, or
         spherical harmonics of the lowest degrees.
     n_degrees : int
-        How many degrees of spherical harmonics the features have.
+        How many degrees of spherical harmonics the features have. Networks go together with "arccos1", "se"
+        and the Matern kernels, with which they have that many in common.
     n_inducing : int
         How many of them there are, at most.
     n_orthogonal : int

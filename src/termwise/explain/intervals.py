@@ -126,7 +126,7 @@ def _coefficients(posterior: Posterior, term: Subset, bases: list[tuple[Array, A
     They are the largest products of eigenvalues. Only the largest products of the first columns can be part
     of them, so that no more than these are ever held.
     """
-    variance = posterior.kernel.term_variance(term)
+    variance = posterior.by_terms.term_variance(term)
     cross, prior, total = np.full((posterior.alpha.size, 1), variance), np.array([variance]), variance
     for d in term:
         here, eigenvalues = bases[d]

@@ -79,7 +79,7 @@ def _listed_variances(posterior: Posterior) -> TermVariances:
 
 
 def _of_listed(posterior: Posterior, terms: tuple[Subset, ...], variances: Array) -> TermVariances:
-    by_order = np.zeros(posterior.kernel.max_order + 1)
+    by_order = np.zeros(posterior.by_terms.max_order + 1)
     np.add.at(by_order, [len(term) for term in terms], variances)
     return TermVariances(terms, variances, by_order, float(np.sum(variances)), complete=True)
 
@@ -89,7 +89,7 @@ def sampled_variances(posterior: Posterior, X: Array, most_terms: int = MOST_SAM
 
     They are not the parts of one variance: the total is the sum over terms, or over an order not listed.
     """
-    kernel = posterior.kernel
+    kernel = posterior.by_terms
     if posterior.terms is not None:
         listed_terms = tuple(term for term in posterior.terms if term)
         return _of_listed(posterior, listed_terms, np.var(posterior.term_means(listed_terms, X), axis=0))

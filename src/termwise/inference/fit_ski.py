@@ -36,6 +36,7 @@ from termwise.inference.progress import Forecast, Monitor
 from termwise.inference.result import FitResult, Status
 from termwise.inference.ski import FEW_ROWS, Grid, SkiObjective
 from termwise.kernels.fused.run import cores
+from termwise.kernels.terms import TermKernel
 from termwise.linalg.threads import one_blas_thread
 from termwise.measures.base import Array
 
@@ -220,6 +221,7 @@ def _concluded(stages: Stages, objective: SkiObjective, best: Climb, starts: tup
     tried = data.sample.rows(slice(TRIED_ROWS))
     fine = grid_error(model, tried, objective.grid, best.theta) <= MOST_ERROR
     rows, kernel = model.encoded(best.theta, objective.X), model.kernel(best.theta)
+    assert isinstance(kernel, TermKernel), "a sum of functions of one coordinate"
     known = aligned_solution(kernel, rows, objective.y, noise)
     seen = model.encoded(best.theta, data.sample.X[:RESIDUALS])
     result = FitResult(

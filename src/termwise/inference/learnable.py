@@ -14,7 +14,7 @@ from termwise.inference.orders import Orders
 from termwise.inference.summed import Summed
 from termwise.kernels.fused import run
 from termwise.kernels.selection import EVERY, Selection
-from termwise.kernels.terms import TermKernel
+from termwise.kernels.terms import Kernel
 from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 from termwise.posterior.posterior import Posterior
@@ -144,7 +144,7 @@ class Learnable(ABC):
         """
 
     @abstractmethod
-    def kernel(self, theta: Array) -> TermKernel:
+    def kernel(self, theta: Array) -> Kernel:
         """The kernel as a value."""
 
     @abstractmethod

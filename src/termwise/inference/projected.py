@@ -81,7 +81,7 @@ class ProjectedModel(Learnable):
         return [lengthscale] * self._n_lengthscales + [LOG_WEIGHTS] * (len(self.groups) * self.weighted)
 
     def kernel_late(self) -> list[bool]:
-        """None."""
+        """All are learned from the first step on."""
         return [False] * len(self.kernel_bounds())
 
     def kernel_start(self, lengthscales: Array) -> Array:

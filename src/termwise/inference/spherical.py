@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from termwise.inference.climb import FIRST_NOISES
 from termwise.inference.learnable import Common, Layout, Learnable, Lines
 from termwise.inference.orders import EachOrder, Orders
-from termwise.kernels.features import POINT, ROW, Covariances, covariances
+from termwise.kernels.features import POINT, ROW, Covariances, common_degrees, covariances
 from termwise.kernels.fused import run
 from termwise.kernels.spherical import AngleWeights, SphericalKernel, angle_rows_of
 from termwise.kernels.zonal import KERNELS, Zonal
@@ -90,6 +90,16 @@ class SphericalModel(Learnable):
     def known(self, theta: Array) -> Covariances:
         """The covariances of features with rows and with each other."""
         return covariances(self.shape(theta), self.features, self.n_features + 1, self.n_degrees)
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        """Those that features and kappa have in common, whatever the lengthscale.
+
+        Eigenvalues are the smallest at either end of what it may be.
+        """
+        shapes = [KERNELS[self.kind].of(float(np.exp(log))) for log in LOG_LENGTHSCALES]
+        ends = [common_degrees(one, self.features, self.n_features + 1, self.n_degrees) for one in shapes]
+        return tuple(degree for degree in ends[0] if degree in ends[1])
 
     def kernel_bounds(self) -> list[tuple[float, float]]:
         """Scales, lengthscale."""

@@ -26,6 +26,7 @@ from termwise.measures.base import Array
 # long, and a feature. Harmonics have a tag for each degree, from that of a feature on.
 ROW, POINT, FEATURE = 0, -1, 1
 SHARPNESS = 3.0  # of the softplus, which is log(1 + exp(3 t)) / 3
+SMALLEST = 1e-250  # eigenvalue that is divided by; a degree with less is none that the kernel has
 
 
 def _relu(dimension: int, degree: int) -> Array:
@@ -56,15 +57,47 @@ class Covariances:
     degrees: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Spectra:
+    """Of degrees 0, 1, ..: eigenvalues of a kernel, their slopes, coefficients of features, and N(d, l)."""
+
+    kernel: Array
+    slopes: Array
+    features: Array
+    counts: Array
+
+    @classmethod
+    def of(cls, kernel: Zonal, features: str, dimension: int, n_degrees: int) -> Spectra:
+        """Those up to which there are so many degrees: of most kernels every second at least."""
+        highest = 2 * n_degrees + 2
+        return cls(
+            kernel.eigenvalues(dimension, highest),
+            kernel.eigenvalues_by_lengthscale(dimension, highest),
+            ACTIVATIONS[features](dimension, highest) if features in ACTIVATIONS else np.ones(highest + 1),
+            np.array([_as_float(harmonics(dimension, degree)) for degree in range(highest + 1)]),
+        )
+
+    def common(self, n_degrees: int) -> Array:
+        """The first degrees that both have; by the exact zeros of either, as small is not none."""
+        both = (self.kernel > SMALLEST) & (self.features != 0.0) & np.isfinite(self.counts)
+        return np.flatnonzero(both)[:n_degrees]
+
+
+def common_degrees(kernel: Zonal, features: str, dimension: int, n_degrees: int) -> tuple[int, ...]:
+    """The first degrees that features and the kernel have in common; values of the function have all."""
+    if features == "points":
+        return tuple(range(n_degrees))
+    found = Spectra.of(kernel, features, dimension, n_degrees).common(n_degrees)
+    return tuple(found.tolist())
+
+
 def covariances(kernel: Zonal, features: str, dimension: int, n_degrees: int) -> Covariances:
     """Of rows and of features with so many degrees."""
     if features == "points":
         return Covariances(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)))
-    highest = 2 * n_degrees + 2  # of most kernels every second degree is there at least
-    e, slope = kernel.eigenvalues(dimension, highest), kernel.eigenvalues_by_lengthscale(dimension, highest)
-    N = np.array([float(harmonics(dimension, n)) for n in range(highest + 1)])
-    z = ACTIVATIONS[features](dimension, highest) if features in ACTIVATIONS else np.ones(highest + 1)
-    used = np.flatnonzero((e > 0.0) & (z != 0.0))[:n_degrees]
+    spectra = Spectra.of(kernel, features, dimension, n_degrees)
+    e, slope, z, N = spectra.kernel, spectra.slopes, spectra.features, spectra.counts
+    used = spectra.common(n_degrees)
     if used.size == 0:
         raise NumericalError(
             f"features of {dimension} numbers have no degree in common with the kernel; use features='points'"
@@ -86,12 +119,21 @@ def covariances(kernel: Zonal, features: str, dimension: int, n_degrees: int) ->
     return _of_variance_one(series, slopes, tuple(used.tolist()))
 
 
+def _as_float(count: int) -> float:
+    """A whole number, which may be out of range."""
+    try:
+        return float(count)
+    except OverflowError:
+        return float("inf")
+
+
 def _of_variance_one(series: Array, slopes: Array, degrees: tuple[int, ...]) -> Covariances:
     """Features divided by their standard deviation: beside rows they would be large, and jitter with them."""
     tags = np.arange(1, len(series))
     variance, growth = np.ones(len(series)), np.zeros(len(series))
     variance[1:] = series[tags, tags].sum(axis=1)
     growth[1:] = 0.5 * slopes[tags, tags].sum(axis=1) / variance[1:]  # of the logarithm of the sd
-    scale = 1.0 / np.sqrt(variance[:, None] * variance)[:, :, None]
+    sd = np.sqrt(variance)  # the product of two variances may be out of range
+    scale = 1.0 / (sd[:, None] * sd)[:, :, None]
     divided = scale * series
     return Covariances(divided, scale * slopes - divided * (growth[:, None] + growth)[:, :, None], degrees)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -14,11 +14,8 @@ from termwise.kernels.features import ROW, Covariances, covariances
 from termwise.kernels.fused import run
 from termwise.kernels.fused.angles import angle_adjoint_rows, angle_rows
 from termwise.kernels.fused.block import BLOCK
-from termwise.kernels.terms import Subset
 from termwise.kernels.zonal import Zonal
 from termwise.measures.base import Array
-
-WHOLE: Subset = (0,)  # the one term that there is
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +65,7 @@ def angle_rows_of(long: Array, tags: Array, power: int) -> run.Rows:
 class SphericalKernel:
     """variance |x|^p |z|^p kappa(cos(x, z)) of rows (n, d + 1) that are lengthened, with tags behind them.
 
-    There is one term, the whole function.
+    The function is one, without terms.
     """
 
     shape: Zonal
@@ -104,47 +101,6 @@ class SphericalKernel:
     def scaled(self, factor: float) -> SphericalKernel:
         """The kernel times a factor; features, which are part of it, are multiplied alike."""
         return replace(self, variance=factor * self.variance)
-
-    @property
-    def max_order(self) -> int:
-        """One function."""
-        return 1
-
-    @property
-    def orders(self) -> tuple[int, ...]:
-        """One function."""
-        return (1,)
-
-    def listed(self, most: int) -> tuple[Subset, ...]:
-        """The whole function."""
-        return (WHOLE,) if most else ()
-
-    def of_order(self, order: int) -> SphericalKernel:
-        """All of it."""
-        return self
-
-    def matrix_of(self, terms: Sequence[Subset], X: Array, Z: Array) -> Array:
-        """All of it or nothing."""
-        return self.matrix(X, Z) * float(WHOLE in terms)
-
-    def term_variance(self, term: Subset) -> float:
-        """That of the function at a row of length one."""
-        return self.variance
-
-    def products(
-        self, terms: Sequence[Subset], X: Array, Z: Array, root: Array
-    ) -> Iterator[tuple[Subset, Array]]:
-        """The whole function before its variance."""
-        for term in terms:
-            yield term, root * self.matrix(X, Z) / self.variance
-
-    def term_matrix(self, term: Subset, X: Array, Z: Array) -> Array:
-        """All of it."""
-        return self.matrix(X, Z)
-
-    def term_diagonal(self, term: Subset, X: Array) -> Array:
-        """All of it."""
-        return self.diagonal(X)
 
 
 def _blocks(tags: Array) -> Array:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from termwise.errors import NumericalError
 from termwise.kernels.additive import AdditiveKernel
-from termwise.kernels.terms import Subset, TermKernel
+from termwise.kernels.terms import Kernel, Subset, TermKernel
 from termwise.measures.base import Array
 from termwise.posterior.missing import averaged
 
@@ -26,7 +27,7 @@ class Posterior:
     are some of the rows it was learned from, where the centres were not chosen to look like them.
     """
 
-    kernel: TermKernel
+    kernel: Kernel
     centres: Array
     alpha: Array
     root: Array
@@ -38,6 +39,12 @@ class Posterior:
     def rows(self) -> Array:
         """Rows as they were learned from."""
         return self.centres if self.seen is None else self.seen
+
+    @cached_property
+    def by_terms(self) -> TermKernel:
+        """The kernel, where it must be a sum of terms."""
+        assert isinstance(self.kernel, TermKernel), "the function is not a sum of terms"
+        return self.kernel
 
     @property
     def additive(self) -> AdditiveKernel:
@@ -55,7 +62,7 @@ class Posterior:
         """The prior covariance between two sets of rows."""
         if self.terms is None:
             return self.kernel.matrix(X, Z)
-        return self.kernel.matrix_of(self.terms, X, Z)
+        return self.by_terms.matrix_of(self.terms, X, Z)
 
     def _diagonal(self, X: Array, *, lost: bool) -> Array:
         """The prior variance, with or without that of terms which are lost in missing cells."""
@@ -65,7 +72,7 @@ class Posterior:
         return sum((self._term_diagonal(u, X, lost=lost) for u in self.terms), np.zeros(X.shape[0]))
 
     def _term_diagonal(self, term: Subset, X: Array, *, lost: bool) -> Array:
-        whole = self.kernel.term_diagonal(term, X)
+        whole = self.by_terms.term_diagonal(term, X)
         return whole if lost else np.where(np.any(np.isnan(X[:, list(term)]), axis=1), 0.0, whole)
 
     def mean(self, X: Array) -> Array:
@@ -115,13 +122,13 @@ class Posterior:
 
     def term_mean(self, term: Subset, X: Array) -> Array:
         """E f_u(x), zero where a cell of the term is missing. OAK eq. 13."""
-        return _in_blocks(X, lambda rows: self.kernel.term_matrix(term, rows, self.centres) @ self.alpha)
+        return _in_blocks(X, lambda rows: self.by_terms.term_matrix(term, rows, self.centres) @ self.alpha)
 
     def term_variance(self, term: Subset, X: Array) -> Array:
         """Var f_u(x); where a cell of the term is missing, over what that might have been too."""
 
         def prior(rows: Array, others: Array) -> Array:
-            return self.kernel.term_matrix(term, rows, others)
+            return self.by_terms.term_matrix(term, rows, others)
 
         def diagonal(rows: Array, *, lost: bool) -> Array:
             return self._term_diagonal(term, rows, lost=lost)
@@ -132,7 +139,7 @@ class Posterior:
 
     def centred_term(self, term: Subset, X: Array, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of f_u(x) less the mean of f_u over some rows."""
-        kernel = self.kernel
+        kernel = self.by_terms
         beside = kernel.term_matrix(term, X, self.centres)
         beside = beside - np.mean(kernel.term_matrix(term, rows, self.centres), axis=0)
         of_mean = float(np.mean(kernel.term_matrix(term, rows, rows)))
@@ -143,8 +150,8 @@ class Posterior:
 
     def term_covariance(self, term: Subset, X: Array) -> Array:
         """Cov f_u(x_i), f_u(x_j) for all pairs of rows."""
-        half = self.kernel.term_matrix(term, X, self.centres) @ self.root
-        covariance = self.kernel.term_matrix(term, X, X) - half @ half.T
+        half = self.by_terms.term_matrix(term, X, self.centres) @ self.root
+        covariance = self.by_terms.term_matrix(term, X, X) - half @ half.T
         np.fill_diagonal(covariance, self.term_variance(term, X))
         return covariance
 
@@ -154,13 +161,13 @@ class Posterior:
 
     def term_means(self, terms: Sequence[Subset], X: Array) -> Array:
         """E f_u(x) for many terms, (n, terms)."""
-        out = np.empty((X.shape[0], len(terms)))
+        kernel, out = self.by_terms, np.empty((X.shape[0], len(terms)))
         position = {term: i for i, term in enumerate(terms)}
         for start in range(0, X.shape[0], BLOCK // 8):
             rows = X[start : start + BLOCK // 8]
-            for term, product in self.kernel.products(terms, rows, self.centres, self.alpha[None, :]):
+            for term, product in kernel.products(terms, rows, self.centres, self.alpha[None, :]):
                 total = np.broadcast_to(product, (rows.shape[0], self.alpha.size)).sum(axis=1)
-                out[start : start + rows.shape[0], position[term]] = self.kernel.term_variance(term) * total
+                out[start : start + rows.shape[0], position[term]] = kernel.term_variance(term) * total
         return out
 
 

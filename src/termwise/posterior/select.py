@@ -142,7 +142,7 @@ class Parts:
     def kernel(self, term: Subset) -> Array:
         """variance_|u| prod_{d in u} z_d."""
         size = len(self.posterior.centres)
-        product = np.full((size, size), self.posterior.kernel.term_variance(term))
+        product = np.full((size, size), self.posterior.by_terms.term_variance(term))
         for d in term:
             product *= self._column(d)
         return product
@@ -164,7 +164,7 @@ class Parts:
                     begun = term[:-1]
                     product = math.prod((columns[d] for d in begun), start=G[part])
                 found[term] += float(np.vdot(product, columns[term[-1]]))
-        return {term: self.posterior.kernel.term_variance(term) * value for term, value in found.items()}
+        return {term: self.posterior.by_terms.term_variance(term) * value for term, value in found.items()}
 
     def _part(self, d: int, part: slice) -> Array:
         """Some rows of the kernel of a column; if it cannot be kept, no more of it is evaluated."""
