@@ -14,6 +14,8 @@ if TYPE_CHECKING:
         OAKClassifier,
         OAKRegressor,
         ProjectedGPRegressor,
+        SphericalGPClassifier,
+        SphericalGPRegressor,
     )
     from termwise.io import load, save
 
@@ -23,6 +25,8 @@ __all__ = [
     "OAKClassifier",
     "OAKRegressor",
     "ProjectedGPRegressor",
+    "SphericalGPClassifier",
+    "SphericalGPRegressor",
     "__version__",
     "load",
     "save",
@@ -35,6 +39,8 @@ _HOMES = {
     "OAKClassifier": "termwise.estimators",
     "OAKRegressor": "termwise.estimators",
     "ProjectedGPRegressor": "termwise.estimators",
+    "SphericalGPClassifier": "termwise.estimators",
+    "SphericalGPRegressor": "termwise.estimators",
     "load": "termwise.io",
     "save": "termwise.io",
 }

@@ -43,6 +43,10 @@ class SeveralTermsError(TermError, AttributeError):
     """Terms asked of a model that has them for each label: to `hasattr` they are not there."""
 
 
+class NoTermsError(TermError, AttributeError):
+    """Terms asked of a model that is one function: to `hasattr` they are not there."""
+
+
 class OptionError(TermwiseError, ValueError):
     """An argument of a constructor, a function or a command that is not valid."""
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from termwise import OAKClassifier, OAKRegressor, SphericalGPClassifier, SphericalGPRegressor
 from termwise.encode.rows import ArrayChunk
-from termwise.errors import OptionError
-from termwise.estimators.spherical import SphericalGPClassifier, SphericalGPRegressor
+from termwise.errors import NoTermsError, OptionError, TableError, TermError
+from termwise.estimators.spherical import OF_TERMS
 from termwise.inference.fit_spherical import (
     SphericalOptions,
     climb_places,
@@ -20,6 +21,8 @@ from termwise.inference.spherical import SphericalModel
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.features import FEATURES
 from termwise.kernels.zonal import KERNELS
+from termwise.report import Report
+from termwise.table import read_table
 
 QUICK: dict[str, Any] = {"n_inducing": 24}
 NOISE = 0.1
@@ -83,15 +86,14 @@ def test_it_learns_labels(features, link):
 
 
 def test_more_than_two_labels_and_weights():
-    X, y = table(200)
+    X, y = table(120)
     labels = np.digitize(y, [-0.6, 0.6])
-    model = SphericalGPClassifier(kernel="matern52", **QUICK).fit(X, labels)
+    options = {"kernel": "matern52", "n_inducing": 12}
+    model = SphericalGPClassifier(**options).fit(X, labels)
     assert len(model.estimators_) == 3
     assert model.score(X, labels) > 0.8
-    twice = SphericalGPClassifier(kernel="matern52", **QUICK).fit(
-        X, labels > 0, sample_weight=np.full(200, 2.0)
-    )
-    doubled = SphericalGPClassifier(kernel="matern52", **QUICK).fit(np.r_[X, X], np.r_[labels, labels] > 0)
+    twice = SphericalGPClassifier(**options).fit(X, labels > 0, sample_weight=np.full(120, 2.0))
+    doubled = SphericalGPClassifier(**options).fit(np.r_[X, X], np.r_[labels, labels] > 0)
     np.testing.assert_allclose(twice.predict_proba(X), doubled.predict_proba(X), atol=1e-6)
     with pytest.raises(OptionError, match="link is 'cauchit'"):
         SphericalGPClassifier(link="cauchit").fit(X, labels)
@@ -119,7 +121,9 @@ def test_columns_of_all_kinds():
     y = np.nan_to_num(x) + (city == "Rome") + 0.1 * rng.standard_normal(200)
     model = SphericalGPRegressor(**QUICK).fit({"x": x, "city": city}, y)
     assert model.score({"x": x, "city": city}, y) > 0.95
-    assert np.all(np.isfinite(model.predict({"x": [np.nan], "city": ["Paris"]}, return_std=True)))
+    unknown = {"x": [np.nan, 0.0], "city": ["Paris", "Paris"]}
+    np.testing.assert_array_equal(model.encoder_.dense.transform(read_table(unknown))[:, 2:], 0.0)
+    assert model.predict(unknown) == pytest.approx(np.mean(city == "Rome"), abs=0.1)  # between the cities
     with pytest.raises(ValueError, match="Paris"):
         SphericalGPRegressor(unknown="error", **QUICK).fit({"x": x, "city": city}, y).predict(
             {"x": [0.0], "city": ["Paris"]}
@@ -134,23 +138,109 @@ def test_columns_of_all_kinds():
 )
 def test_few_and_many(features, options):
     """One degree, one feature of the table, more inducing variables than rows: a sound fit."""
-    X, y = table(60)
-    for columns in (X, X[:, :1]):
-        model = SphericalGPRegressor(features=features, kernel="matern52", **{**QUICK, **options}).fit(
-            columns, y
-        )
-        mean, std = model.predict(columns, return_std=True)
-        assert np.all(np.isfinite(mean))
-        assert np.all(std > 0.0)
+    X, y = table(40)
+    noise = NOISE * np.random.default_rng(1).standard_normal(40)
+    for columns, target in ((X, y), (X[:, :1], np.sin(1.5 * X[:, 0]) + noise)):
+        model = SphericalGPRegressor(features=features, kernel="matern52", **{**QUICK, **options})
+        sound(model.fit(columns, target), columns, len(y))
+        if 500 in options.values():
+            assert model.score(columns, target) > 0.8
+            assert model.fit_result_.inducing <= 40 + 36  # a point for each row, and all harmonics
+
+
+def sound(model: SphericalGPRegressor, X: Any, n_rows: int) -> None:
+    """What is not known lies between the noise and the prior, and the bound is not below that of noise."""
+    encoded = model._encode(X)
+    mean, std = model.predict(X, return_std=True)
+    assert np.all(np.isfinite(mean))
+    variance, noise = (std / model.target_scale_.scale) ** 2, model.noise_.variance
+    assert np.all(variance > noise * (1.0 - 1e-9))
+    assert np.all(variance < (noise + model.posterior_.kernel.diagonal(encoded)) * (1.0 + 1e-9))
+    assert model.objective_ > -0.5 * n_rows * (np.log(2.0 * np.pi) + 1.0) - 0.01
 
 
 def test_rows_that_are_all_alike_but_two():
+    """Of a row at the mean of all columns nothing is left but what it is lengthened by."""
     X = np.zeros((30, 2))
     X[0], X[1] = [1.0, 2.0], [-1.0, 0.5]
     y = np.random.default_rng(0).standard_normal(30)
-    mean, std = SphericalGPRegressor(n_orthogonal=5).fit(X, y).predict([[0.0, 0.0]], return_std=True)
-    assert np.isfinite(mean[0])
-    assert std[0] > 0.0
+    model = SphericalGPRegressor(n_orthogonal=5).fit(X, y)
+    sound(model, X, 30)
+    mean, std = model.predict([[0.0, 0.0]], return_std=True)
+    assert mean[0] == pytest.approx(np.mean(y[2:]), abs=2.0 * np.std(y) / np.sqrt(28))
+    assert std[0] == pytest.approx(np.std(y[2:]), rel=0.2)
+
+
+def test_two_rows_and_rows_far_away():
+    model = SphericalGPRegressor(n_orthogonal=3).fit([[0.0], [1.0]], [0.0, 1.0])
+    sound(model, [[0.0], [1.0], [0.5]], 2)
+    X, y = table(60)
+    model = SphericalGPRegressor(**QUICK).fit(X, y)
+    sound(model, 1e8 * X, 60)
+    assert np.all(model.predict(1e8 * X, return_std=True)[1] > model.predict(X, return_std=True)[1])
+
+
+def test_columns_with_one_value_have_no_effect():
+    X, y = table(60)
+    with_one = np.insert(X, 1, 7.0, axis=1)
+    model, without = (SphericalGPRegressor(**QUICK).fit(rows, y) for rows in (with_one, X))
+    np.testing.assert_array_equal(model.predict(with_one), without.predict(X))
+    assert model.encoder_.used == ("x0", "x2")
+    with pytest.raises(TableError, match="no column varies"):
+        SphericalGPRegressor(**QUICK).fit(np.ones((60, 2)), y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "arccos0", "features": "relu"}, "2 degrees in common.*n_degrees=2 at most"),
+        ({"kernel": "arccos2", "features": "softplus"}, "3 degrees in common.*use kernel='arccos1' or 'se'"),
+        ({"kernel": "arccos2", "features": "relu", "n_degrees": 4}, "or features='points' or 'harmonics'"),
+        ({"kernel": "se", "features": "harmonics", "n_degrees": 90}, "of n_degrees=90.*at most"),
+    ],
+)
+def test_features_that_lack_degrees_of_the_kernel(options, message):
+    X, y = table(20)
+    for kind, target in ((SphericalGPRegressor, y), (SphericalGPClassifier, y > 0.0)):
+        with pytest.raises(OptionError, match=message):
+            kind(**options).fit(X, target)
+
+
+@pytest.mark.parametrize("features", FEATURES)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_goes_together(kernel, features):
+    """Every pair is fitted, or refused by name: those of activations with kernels of the other parity."""
+    X, y = table(40)
+    model = SphericalGPRegressor(kernel=kernel, features=features, n_inducing=6, n_orthogonal=4)
+    if kernel in ("arccos0", "arccos2") and features in ("relu", "softplus"):
+        with pytest.raises(OptionError, match=f"kernel='{kernel}' and features='{features}'"):
+            model.fit(X, y)
+        model.set_params(n_degrees=2)
+    sound(model.fit(X, y), X, 40)
+
+
+@pytest.mark.parametrize("kind", [SphericalGPRegressor, SphericalGPClassifier])
+def test_terms_are_asked_of_others(kind):
+    other = OAKRegressor if kind is SphericalGPRegressor else OAKClassifier
+    more = {name for name in dir(other) if not name.startswith("_")} - {*dir(kind), *other().get_params()}
+    assert more - {"fit_dataset", "first_order", "set_fit_request"} == set(OF_TERMS)
+    X, y = table(30)
+    model = kind(n_inducing=5).fit(X, y if kind is SphericalGPRegressor else y > 0.0)
+    for name in OF_TERMS:
+        assert not hasattr(model, name)
+        with pytest.raises(NoTermsError, match=f"no '{name}'; use {other.__name__} for terms"):
+            getattr(model, name)
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        _ = model.other
+    with pytest.raises(NoTermsError, match="has no terms"):
+        Report.from_estimator(model)
+
+
+def test_each_of_many_labels_has_a_function():
+    X, y = table(60)
+    model = SphericalGPClassifier(n_inducing=5).fit(X, np.digitize(y, [-0.6, 0.6]))
+    with pytest.raises(TermError, match=r"3 labels has a function of its own; ask model.estimators_\[k\]"):
+        model.check(X, y)
 
 
 def test_the_same_seed_gives_the_same_model():
@@ -163,7 +253,11 @@ def test_progress():
     seen: list[Any] = []
     X, y = table(100)
     model = SphericalGPRegressor(progress=seen.append, **QUICK).fit(X, y)
-    assert len(seen) == model.fit_result_.evaluations
+    assert [one.evaluations for one in seen] == list(range(1, model.fit_result_.evaluations + 1))
+    assert max(one.objective for one in seen) == pytest.approx(model.objective_, rel=1e-6)
+    assert seen[0].objective < model.objective_ - 10.0
+    assert {one.rows for one in seen} == {100}
+    assert np.all(np.diff([one.seconds for one in seen]) >= 0.0)
 
 
 def test_no_two_inducing_variables_begin_at_one_place():
@@ -196,6 +290,7 @@ def test_harmonics_are_taken_degree_by_degree_and_stay():
         ("kernel", "cosine", "kernel is 'cosine'"),
         ("features", "tanh", "features is 'tanh'"),
         ("n_degrees", 0, "n_degrees is 0; use a whole number, at least 1"),
+        ("n_degrees", 101, "n_degrees is 101; use 100 at most"),
         ("n_inducing", 0, "n_inducing is 0"),
         ("n_orthogonal", -1, "n_orthogonal is -1"),
         ("unknown", "marginalise", "unknown is 'marginalise'"),

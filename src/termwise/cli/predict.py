@@ -54,13 +54,14 @@ def predict(model: str, tables: tuple[str, ...], terms: bool, exposure: str | No
 
 
 def _names(fitted: Any, terms: bool) -> list[str]:
+    from termwise.estimators.terms import TermModel
     from termwise.explain.terms import column_names
 
     labels = _labels(fitted)
     names = ["prediction", *[f"p({label})" for label in labels]] if labels else ["prediction", "std"]
     if not terms:
         return names
-    if len(labels) > 2:
+    if len(labels) > 2 and isinstance(fitted, TermModel):
         raise OptionError(
             f"--terms is for numbers and for two labels, but each of the {len(labels)} labels of this model "
             "has terms of its own; leave --terms out, or see 'termwise explain'"

@@ -8,14 +8,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from termwise.estimators.terms import TermModel
+    from termwise.estimators.fitted import FittedModel
     from termwise.explain.explanation import Explanation
 
 BAR = 20  # letters of a share of 100 %
 TOP, SMALL = 20, 0.001  # without --top at most so many terms are shown, and none with a smaller share
 
 
-def summary(model: TermModel) -> dict[str, Any]:
+def summary(model: FittedModel) -> dict[str, Any]:
     """The ranked terms, the orders, the columns and how the fit went.
 
     A classifier has `labels` too, and with more than two of them the terms are under `each`, by label.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from termwise.estimators.additive import AdditiveGPClassifier, AdditiveGPRegressor
 from termwise.estimators.oak import OAKClassifier, OAKRegressor
 from termwise.estimators.projected import ProjectedGPRegressor
+from termwise.estimators.spherical import SphericalGPClassifier, SphericalGPRegressor
 
 __all__ = [
     "AdditiveGPClassifier",
@@ -12,4 +13,6 @@ __all__ = [
     "OAKClassifier",
     "OAKRegressor",
     "ProjectedGPRegressor",
+    "SphericalGPClassifier",
+    "SphericalGPRegressor",
 ]

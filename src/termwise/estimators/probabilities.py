@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import logsumexp
@@ -41,6 +41,7 @@ class PosteriorClassifier(ClassifierMixin, FittedModel):
 
     link: str
     class_weight: Any
+    _of_labels: ClassVar[str] = "terms"  # what each of more than two has of its own
 
     @abstractmethod
     def _fit_one(self, table: Table, target: Target, classes: Array) -> Self:
@@ -109,8 +110,9 @@ class PosteriorClassifier(ClassifierMixin, FittedModel):
         check_is_fitted(self, "classes_")
         if self.classes_.size > 2:
             raise SeveralTermsError(
-                f"each of the {self.classes_.size} labels has terms of its own; ask model.estimators_[k], "
-                f"the model of classes_[k] against the rest; classes_ has {listed(self.classes_)}"
+                f"each of the {self.classes_.size} labels has {self._of_labels} of its own; ask "
+                "model.estimators_[k], the model of classes_[k] against the rest; classes_ has "
+                f"{listed(self.classes_)}"
             )
         super()._check_has_posterior()
 

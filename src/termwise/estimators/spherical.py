@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from termwise.encode.rows import ArrayChunk
 from termwise.encode.spherical import SphericalEncoder
-from termwise.errors import OptionError
+from termwise.errors import NoTermsError, OptionError
 from termwise.estimators.base import keep_arguments, seed_of
 from termwise.estimators.fitted import FittedModel
 from termwise.estimators.merge import merged_rows, repeated_rows
@@ -22,11 +22,25 @@ from termwise.inference.fit import Fit
 from termwise.inference.fit_spherical import SphericalOptions, fit_spherical
 from termwise.inference.progress import monitored
 from termwise.inference.spherical import SphericalModel
-from termwise.kernels.features import FEATURES, ROW
+from termwise.kernels.features import FEATURES, MOST_DEGREES, ROW
 from termwise.kernels.fused.run import cores
 from termwise.kernels.zonal import KERNELS
 from termwise.measures.base import Array
 from termwise.table import Table, read_table
+
+# What models with terms have besides.
+OF_TERMS = (
+    "concurvity",
+    "constant_",
+    "cumulative_score",
+    "explain",
+    "explained_",
+    "order_shares_",
+    "predict_terms",
+    "prune",
+    "sobol_",
+    "terms_",
+)
 
 
 class Spherical(FittedModel):
@@ -47,10 +61,24 @@ class Spherical(FittedModel):
         one_of("kernel", self.kernel, tuple(KERNELS))
         one_of("features", self.features, FEATURES)
         one_of("unknown", self.unknown, tuple(UNKNOWN))
-        whole_number("n_degrees", self.n_degrees, at_least=1)
+        if whole_number("n_degrees", self.n_degrees, at_least=1) > MOST_DEGREES:
+            raise OptionError(f"n_degrees is {self.n_degrees}; use {MOST_DEGREES} at most")
         whole_number("n_inducing", self.n_inducing, at_least=1)
         whole_number("n_orthogonal", self.n_orthogonal, at_least=0)
         search_options(1, self.n_jobs, self.progress)
+
+    if not TYPE_CHECKING:  # to which every name would be there
+
+        def __getattr__(self, name: str) -> Any:
+            """Say who has terms, where they are asked for."""
+            kind = type(self).__name__
+            if name not in OF_TERMS:
+                raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+            other = "OAKClassifier" if hasattr(type(self), "predict_proba") else "OAKRegressor"
+            raise NoTermsError(
+                f"a {kind} is one function of all columns, has no terms, and so no {name!r}; use {other} for "
+                "terms, and predict, log_predictive_density and check here"
+            )
 
     def _learn(self, table: Table, target: Target) -> tuple[SphericalEncoder, Fit]:
         """Learn from a table and a target in the units that the engine works in."""
@@ -165,6 +193,8 @@ class SphericalGPClassifier(PosteriorClassifier, Spherical):
     class_weight : dict, "balanced" or None
         How much the rows of each label count beside each other, as for `OAKClassifier`.
     """
+
+    _of_labels: ClassVar[str] = "a function"
 
     def __init__(
         self,

@@ -13,20 +13,22 @@ import numpy as np
 from termwise.__about__ import __version__
 from termwise.errors import ModelFileError, TermwiseWarning
 from termwise.estimators.additive import AdditiveGPClassifier, AdditiveGPRegressor
-from termwise.estimators.classifier import AdditiveClassifier
+from termwise.estimators.fitted import FittedModel
 from termwise.estimators.oak import OAKClassifier, OAKRegressor
-from termwise.estimators.predicting import TermRegressor
+from termwise.estimators.predicting import PosteriorRegressor
+from termwise.estimators.probabilities import PosteriorClassifier
 from termwise.estimators.projected import ProjectedGPRegressor
+from termwise.estimators.spherical import Spherical, SphericalGPClassifier, SphericalGPRegressor
 from termwise.estimators.targets import LIKELIHOODS, NORMAL
-from termwise.estimators.terms import TermModel
 from termwise.explain.terms import Term
 from termwise.io.archive import ARRAYS, FORMAT, OPTIONAL
 from termwise.io.projected import PROJECTION, describe_projected
+from termwise.io.spherical import describe_spherical
 from termwise.kernels.component import Component
 from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
 
-ESTIMATORS: dict[str, type[TermModel]] = {
+ESTIMATORS: dict[str, type[FittedModel]] = {
     estimator.__name__: estimator
     for estimator in (
         OAKRegressor,
@@ -34,13 +36,15 @@ ESTIMATORS: dict[str, type[TermModel]] = {
         OAKClassifier,
         AdditiveGPClassifier,
         ProjectedGPRegressor,
+        SphericalGPRegressor,
+        SphericalGPClassifier,
     )
 }
 
 PASSING = ("progress", "random_state")  # options that may be things of the session they are used in
 
 
-def describe(model: TermModel) -> dict[str, Any]:
+def describe(model: FittedModel) -> dict[str, Any]:
     """All of a model but its arrays, as JSON data; floats are kept exactly."""
     document = {
         "format": FORMAT,
@@ -49,9 +53,9 @@ def describe(model: TermModel) -> dict[str, Any]:
         "params": _plain_params(model),
         "arrays": {name: list(array.shape) for name, array in arrays_of(model).items()},
     }
-    if isinstance(model, AdditiveClassifier):
+    if isinstance(model, PosteriorClassifier):
         document |= {"classes": _labels(model.classes_), "link": model.link_}
-    if isinstance(model, TermRegressor):
+    if isinstance(model, PosteriorRegressor):
         document |= {"likelihood": _likelihood(model.likelihood_), "exposed": model.exposed_}
     parts = parts_of(model)
     if parts == [model]:
@@ -66,7 +70,7 @@ def _likelihood(likelihood: Likelihood | None) -> dict[str, Any]:
     return {"name": name, **asdict(likelihood)}  # type: ignore[call-overload]
 
 
-def parts_of(model: TermModel) -> list[Any]:
+def parts_of(model: FittedModel) -> list[Any]:
     """The model itself, or one for each label if there are more than two."""
     return list(getattr(model, "estimators_", [model]))
 
@@ -81,15 +85,21 @@ def _labels(classes: Array) -> list[Any]:
     return labels
 
 
-def _fitted(model: TermModel) -> dict[str, Any]:
-    own = describe_projected(model) if isinstance(model, ProjectedGPRegressor) else _additive(model)
+def _fitted(model: FittedModel) -> dict[str, Any]:
     return {
-        **own,
+        **_own(model),
         "noise": float(model.posterior_.noise),
         "scatter": asdict(model.noise_),
         "target_scale": asdict(model.target_scale_),
         "fit_result": asdict(model.fit_result_),
     }
+
+
+def _own(model: FittedModel) -> dict[str, Any]:
+    """The way into the posterior, and its kernel."""
+    if isinstance(model, ProjectedGPRegressor):
+        return describe_projected(model)
+    return describe_spherical(model) if isinstance(model, Spherical) else _additive(model)
 
 
 def _additive(model: Any) -> dict[str, Any]:
@@ -103,7 +113,7 @@ def _additive(model: Any) -> dict[str, Any]:
     }
 
 
-def arrays_of(model: TermModel) -> dict[str, Array]:
+def arrays_of(model: FittedModel) -> dict[str, Array]:
     """The arrays of a model, by name; those of one label of many have its number before it."""
     parts = parts_of(model)
     found = {
@@ -124,7 +134,7 @@ def _component(component: Component) -> dict[str, Any]:
     }
 
 
-def _plain_params(model: TermModel) -> dict[str, Any]:
+def _plain_params(model: FittedModel) -> dict[str, Any]:
     """The arguments of the constructor; those that are not plain data are left out."""
     params = {}
     for name, value in model.get_params(deep=False).items():

@@ -11,7 +11,7 @@ import zipfile
 from sklearn.utils.validation import check_is_fitted
 
 from termwise.errors import ModelFileError, OptionError
-from termwise.estimators.terms import TermModel
+from termwise.estimators.fitted import FittedModel
 from termwise.files import replaced_file
 from termwise.io.archive import read_archive, write_archive
 from termwise.io.describe import ESTIMATORS, arrays_of, describe
@@ -34,7 +34,7 @@ DAMAGE = (
 LONGEST = 300  # letters of a reason, which may quote the file
 
 
-def save(model: TermModel, path: str | os.PathLike[str]) -> None:
+def save(model: FittedModel, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file; what stood there is replaced by the whole new file or not at all.
 
     The file is a zip of `model.json` and arrays; a loaded model predicts bit for bit the same. Options that
@@ -66,7 +66,7 @@ def save(model: TermModel, path: str | os.PathLike[str]) -> None:
         ) from error
 
 
-def load(path: str | os.PathLike[str]) -> TermModel:
+def load(path: str | os.PathLike[str]) -> FittedModel:
     """The model that `save` wrote. All of the file is checked, and nothing in it can run."""
     label = repr(os.fspath(path))
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, TypeVar
 
 Kind = TypeVar("Kind")
@@ -33,3 +34,21 @@ def numbers(values: Any) -> tuple[float, ...]:
     if not isinstance(values, list):
         raise ValueError(f"{str(values)[:80]!r} stands where a list of numbers is expected")
     return tuple(number(value) for value in values)
+
+
+def noise_of(document: Mapping[str, Any]) -> float:
+    """The variance of the noise."""
+    noise = number(document["noise"])
+    if noise < 0.0:
+        raise ValueError(f"the noise is {noise}")
+    return noise
+
+
+def built(kind: type[Kind], data: Mapping[str, Any]) -> Kind:
+    """A dataclass of numbers and tuples of numbers, from the values of all its fields."""
+    given = {field.name: "tuple" in str(field.type) for field in fields(kind) if field.init}  # type: ignore[arg-type]
+    if data.keys() != given.keys():
+        raise ValueError(
+            f"a {kind.__name__} has the parameters {sorted(data)[:10]}, expected {sorted(given)}"
+        )
+    return kind(**{name: numbers(v) if given[name] else number(v) for name, v in data.items()})

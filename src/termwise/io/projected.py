@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from termwise.encode.dense import DenseEncoder
-from termwise.encode.encoder import Encoder, LevelEncoder
+from termwise.encode.encoder import Encoder
 from termwise.encode.projected import ProjectedEncoder
-from termwise.io.numbers import known, number, numbers
+from termwise.io.dense import restore_dense
+from termwise.io.numbers import known, numbers
 from termwise.kernels.fused.radial import RADIAL
 from termwise.kernels.projected import ONE_COLUMN, ProjectedKernel
 from termwise.measures.base import Array
@@ -39,15 +39,7 @@ def describe_projected(model: ProjectedGPRegressor) -> dict[str, Any]:
 
 def restore_encoder(encoder: Encoder, document: Mapping[str, Any], projection: Array) -> ProjectedEncoder:
     """The way from a table to coordinates."""
-    parts = tuple(numbers(part) for part in document["encoder"]["parts"])
-    if len(parts) != len(encoder.columns):
-        raise ValueError(f"{len(parts)} parts do not belong to {len(encoder.columns)} columns")
-    for part, column in zip(parts, encoder.columns, strict=True):
-        levels = len(column.levels) if isinstance(column, LevelEncoder) else 0
-        inside = len(part) == 1 + levels and min(part) >= 0.0 and max(part) < 1.0
-        if not inside or (levels and abs(sum(part[1:]) - 1.0) > 1e-9):
-            raise ValueError(f"the frequencies of a column are {str(part)[:80]}")
-    dense = DenseEncoder(encoder, parts)
+    dense = restore_dense(encoder, document["encoder"])
     groups = document["kernel"]["groups"]
     if not isinstance(groups, list) or not groups or not all(type(g) is int and g >= 1 for g in groups):
         raise ValueError(f"its directions are {str(groups)[:80]}")
@@ -65,11 +57,3 @@ def restore_kernel(data: Mapping[str, Any], groups: tuple[int, ...]) -> Projecte
     if data["kind"] in ONE_COLUMN and max(groups) > 1:
         raise ValueError(f"{data['kind']} is no kernel of {max(groups)} coordinates")
     return ProjectedKernel(data["kind"], groups, weights, (variances[0], variances[1]))
-
-
-def noise_of(document: Mapping[str, Any]) -> float:
-    """The variance of the noise."""
-    noise = number(document["noise"])
-    if noise < 0.0:
-        raise ValueError(f"the noise is {noise}")
-    return noise

@@ -6,27 +6,28 @@ Whatever is wrong is raised as an ordinary error; `load` gives it the path and t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
-from typing import Any, TypeVar
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
-from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder, RowEncoder
+from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder
 from termwise.encode.flow import Flow
 from termwise.encode.scale import Standardise
-from termwise.estimators.classifier import AdditiveClassifier
 from termwise.estimators.columns import ColumnChoice
+from termwise.estimators.fitted import FittedModel
 from termwise.estimators.options import KERNELS, one_of
-from termwise.estimators.predicting import TermRegressor
-from termwise.estimators.probabilities import LINKS
+from termwise.estimators.predicting import PosteriorRegressor
+from termwise.estimators.probabilities import LINKS, PosteriorClassifier
 from termwise.estimators.projected import INFERENCES, ProjectedGPRegressor
+from termwise.estimators.spherical import Spherical
 from termwise.estimators.targets import LIKELIHOODS, NORMAL
-from termwise.estimators.terms import TermModel
 from termwise.inference.result import FitResult, Status
 from termwise.io.archive import ARRAYS, FIRST_FORMAT, OPTIONAL
 from termwise.io.describe import ESTIMATORS
-from termwise.io.numbers import known, number, numbers
-from termwise.io.projected import PROJECTION, noise_of, restore_encoder, restore_kernel
+from termwise.io.numbers import built, known, noise_of, number, numbers
+from termwise.io.projected import PROJECTION, restore_encoder, restore_kernel
+from termwise.io.spherical import check_lengthened, restore_angles, restore_lengthened
 from termwise.kernels.additive import AdditiveKernel
 from termwise.kernels.categorical import Categorical
 from termwise.kernels.column import ColumnKernel
@@ -40,21 +41,20 @@ from termwise.posterior.noise import Noise
 from termwise.posterior.posterior import Posterior
 from termwise.table import Column
 
+ROWS = {"centres", "seen"}  # arrays of encoded rows
 COLUMN_KERNELS: dict[str, type[ColumnKernel]] = {**KERNELS, Categorical.name: Categorical}
 
-Kind = TypeVar("Kind")
 
-
-def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> TermModel:
+def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> FittedModel:
     """The model that `describe` described."""
     kind = known(ESTIMATORS, document["estimator"], "estimator")
     params = _params(document["params"])
     model = kind(**params)
-    if isinstance(model, TermRegressor):
+    if isinstance(model, PosteriorRegressor):
         normal = document["format"] == FIRST_FORMAT  # it knew nothing else
         model.likelihood_ = None if normal else _likelihood(document["likelihood"])
         model.exposed_ = bool(document.get("exposed", False))  # files before did not say
-    if not isinstance(model, AdditiveClassifier):
+    if not isinstance(model, PosteriorClassifier):
         return _fitted(model, document, arrays)
     model.classes_, model.link_ = _labels(document["classes"]), _link(document)
     if len(model.classes_) == 2:
@@ -75,7 +75,7 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> TermMod
 
 def _fitted(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
     encoder, posterior = _of_kind(model, document, arrays)
-    scale = _built(Standardise, document["target_scale"])
+    scale = built(Standardise, document["target_scale"])
     if scale.scale <= 0.0:
         raise ValueError(f"the scale of the target is {scale.scale}")
     model.encoder_, model.posterior_, model.target_scale_ = encoder, posterior, scale
@@ -86,7 +86,7 @@ def _fitted(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]
     if isinstance(model, ProjectedGPRegressor):
         model.n_directions_ = len(encoder.groups)
         model.inference_ = one_of("inference", document["inference"], INFERENCES[1:])
-    else:
+    elif not isinstance(model, Spherical):
         model.columns_ = _choices(document["columns"], encoder)
     _keep_names(model, encoder)
     return model
@@ -95,13 +95,20 @@ def _fitted(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]
 def _of_kind(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Any, Posterior]:
     """The way into the posterior, and the posterior."""
     encoder = _encoder(document["encoder"])
-    if not isinstance(model, ProjectedGPRegressor):
-        return encoder, _posterior(document, encoder, arrays)
-    projected = restore_encoder(encoder, document, arrays[PROJECTION])
-    own: dict[str, Any] = {name: array for name, array in arrays.items() if name != PROJECTION}
-    _check_arrays(own, projected)
-    kernel = restore_kernel(document["kernel"], projected.groups)
-    return projected, Posterior(kernel, **own, noise=noise_of(document))
+    if isinstance(model, ProjectedGPRegressor):
+        projected = restore_encoder(encoder, document, arrays[PROJECTION])
+        own: dict[str, Any] = {name: array for name, array in arrays.items() if name != PROJECTION}
+        _check_arrays(own, len(projected.columns))
+        kernel = restore_kernel(document["kernel"], projected.groups)
+        return projected, Posterior(kernel, **own, noise=noise_of(document))
+    if isinstance(model, Spherical):
+        lengthened = restore_lengthened(encoder, document)
+        angles = restore_angles(document["kernel"], lengthened.scales.size + 1)
+        _check_arrays(arrays, lengthened.scales.size + 2)
+        for name in ROWS & arrays.keys():
+            check_lengthened(name, arrays[name], angles)
+        return lengthened, Posterior(angles, **arrays, noise=noise_of(document), terms=None)
+    return encoder, _posterior(document, encoder, arrays)
 
 
 def _params(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,7 +147,7 @@ def _likelihood(data: Mapping[str, Any]) -> Likelihood | None:
     name = given.pop("name")
     if name == NORMAL and not given:
         return None
-    found: Likelihood = _built(type(known(LIKELIHOODS, name, "likelihood")), given)
+    found: Likelihood = built(type(known(LIKELIHOODS, name, "likelihood")), given)
     if isinstance(found, Student) and (found.scale <= 0.0 or found.degrees <= 2.0):
         raise ValueError(f"its likelihood is {found}")
     return found
@@ -186,18 +193,20 @@ def _posterior(document: Mapping[str, Any], encoder: Encoder, arrays: Mapping[st
     if not 1 <= len(variances) <= len(components) + 1 or min(variances) < 0.0:
         raise ValueError(f"{len(variances)} order variances do not belong to {len(components)} columns")
     noise = noise_of(document)
-    _check_arrays(arrays, encoder)
+    _check_arrays(arrays, len(encoder.columns))
+    for name in ROWS & arrays.keys():
+        _check_levels(name, arrays[name], encoder)
     terms = _terms(document["terms"], len(components), len(variances) - 1)
     return Posterior(AdditiveKernel(components, variances), **arrays, noise=noise, terms=terms)
 
 
 def _component(data: Mapping[str, Any], column: ColumnEncoder) -> Component:
     given = dict(data["kernel"])
-    kernel = _built(known(COLUMN_KERNELS, given.pop("name"), "kernel"), given)
+    kernel = built(known(COLUMN_KERNELS, given.pop("name"), "kernel"), given)
     measure = None
     if data["measure"] is not None:
         given = dict(data["measure"])
-        measure = _built(known(MEASURES, given.pop("kind"), "measure"), given)
+        measure = built(known(MEASURES, given.pop("kind"), "measure"), given)
     # The compiled loops look levels up without checking bounds, so all tables must have the same levels.
     levels = len(column.levels) if isinstance(column, LevelEncoder) else 0
     in_kernel = len(kernel.kappa) if isinstance(kernel, Categorical) else 0
@@ -212,23 +221,22 @@ def _component(data: Mapping[str, Any], column: ColumnEncoder) -> Component:
     return Component(kernel, measure, weight)
 
 
-def _check_arrays(arrays: Mapping[str, Array], encoder: RowEncoder) -> None:
+def _check_arrays(arrays: Mapping[str, Array], width: int) -> None:
+    """Refuse arrays that do not fit each other, or rows that are not as wide as this."""
     if not {*ARRAYS} <= arrays.keys() <= {*ARRAYS, *OPTIONAL}:
         raise ValueError(f"it has the arrays {sorted(arrays)[:10]}")
     centres, alpha, root = arrays["centres"], arrays["alpha"], arrays["root"]
-    rows, columns = len(alpha), len(encoder.columns)
-    if alpha.ndim != 1 or centres.shape != (rows, columns) or root.ndim != 2 or len(root) != rows:
+    if alpha.ndim != 1 or len(centres) != alpha.size or root.ndim != 2 or len(root) != alpha.size:
         raise ValueError(f"arrays of shape {centres.shape}, {alpha.shape} and {root.shape} do not fit")
     if not np.all(np.isfinite(alpha)) or not np.all(np.isfinite(root)):
         raise ValueError("its arrays have numbers that are not finite")
-    for name in ("centres", "seen"):
-        if name in arrays:
-            _check_rows(name, arrays[name], encoder)
+    for name in ROWS & arrays.keys():
+        rows = arrays[name]
+        if rows.ndim != 2 or rows.shape[1] != width or np.any(np.isinf(rows)):
+            raise ValueError(f"its {name} are not finite rows of {width} columns")
 
 
-def _check_rows(name: str, rows: Array, encoder: RowEncoder) -> None:
-    if rows.ndim != 2 or rows.shape[1] != len(encoder.columns) or np.any(np.isinf(rows)):
-        raise ValueError(f"its {name} are not finite rows of {len(encoder.columns)} columns")
+def _check_levels(name: str, rows: Array, encoder: Encoder) -> None:
     for values, column in zip(rows.T, encoder.columns, strict=True):
         codes = values[~np.isnan(values)]
         if isinstance(column, LevelEncoder) and not np.all(np.isin(codes, np.arange(len(column.levels)))):
@@ -284,13 +292,3 @@ def _choices(data: Any, encoder: Encoder) -> tuple[ColumnChoice, ...]:
     if not all(isinstance(text, str) for choice in choices for text in asdict(choice).values()):
         raise ValueError("what was chosen is not a text")
     return choices
-
-
-def _built(kind: type[Kind], data: Mapping[str, Any]) -> Kind:
-    """A dataclass of numbers and tuples of numbers, from the values of all its fields."""
-    given = {field.name: "tuple" in str(field.type) for field in fields(kind) if field.init}  # type: ignore[arg-type]
-    if data.keys() != given.keys():
-        raise ValueError(
-            f"a {kind.__name__} has the parameters {sorted(data)[:10]}, expected {sorted(given)}"
-        )
-    return kind(**{name: numbers(v) if given[name] else number(v) for name, v in data.items()})

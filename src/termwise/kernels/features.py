@@ -26,6 +26,7 @@ from termwise.measures.base import Array
 # long, and a feature. Harmonics have a tag for each degree, from that of a feature on.
 ROW, POINT, FEATURE = 0, -1, 1
 SHARPNESS = 3.0  # of the softplus, which is log(1 + exp(3 t)) / 3
+MOST_DEGREES = 100  # what is kept of harmonics grows with its cube
 SMALLEST = 1e-250  # eigenvalue that is divided by; a degree with less is none that the kernel has
 
 
