@@ -18,7 +18,7 @@ from benchmarks.figures import Figure
 from termwise.estimators.spherical import SphericalGPRegressor
 from termwise.inference.progress import Progress
 from termwise.kernels.features import ACTIVATIONS
-from termwise.kernels.spherical import KERNELS
+from termwise.kernels.zonal import KERNELS
 
 KINDS = tuple((kernel, features) for kernel in ("matern52", "se", "arccos1") for features in ACTIVATIONS)
 INDUCING, REPEATS = 32, 5
@@ -139,7 +139,7 @@ def spectra(kernel: str, features: str) -> tuple[np.ndarray, np.ndarray]:
 
     Of each degree, with exact zeros where there are: rows of one column lie on a circle.
     """
-    eigenvalues = KERNELS[kernel](1.0).eigenvalues(2, SHOWN_DEGREES)
+    eigenvalues = KERNELS[kernel].of(1.0).eigenvalues(2, SHOWN_DEGREES)
     return np.sqrt(eigenvalues), np.abs(ACTIVATIONS[features](2, SHOWN_DEGREES))
 
 
