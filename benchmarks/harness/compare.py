@@ -234,6 +234,19 @@ def costs(cells: Iterable[Cell], score: str) -> dict[str, Cost]:
     }
 
 
+def shared_means(one: Mean, other: Mean) -> tuple[float, float] | None:
+    """The means of two models over the splits that both have run; None if one failed or they share none."""
+    if one.mean is None or other.mean is None:
+        return None
+    if not (one.by_split and other.by_split):  # numbers of a paper
+        return one.mean, other.mean
+    shared = sorted(one.by_split.keys() & other.by_split.keys())
+    if not shared:
+        return None
+    mine, theirs = (fmean(m.by_split[split] for split in shared) for m in (one, other))
+    return mine, theirs
+
+
 def _mean(cells: Sequence[Cell], score: str) -> Mean:
     better(score)
     given = [(cell.error, getattr(cell, score)) for cell in cells]
@@ -293,13 +306,10 @@ def _lead(score: str, one: Mean, other: Mean) -> float:
     """
     if one.mean is None or other.mean is None:
         return 0.0 if one.mean is other.mean else -math.inf if one.mean is None else math.inf
-    shared = sorted(one.by_split.keys() & other.by_split.keys())
-    if shared:
-        mine, theirs = (fmean(m.by_split[split] for split in shared) for m in (one, other))
-    elif one.by_split and other.by_split:
+    found = shared_means(one, other)
+    if found is None:
         return math.inf * np.sign(other.failed - one.failed) if one.failed != other.failed else 0.0
-    else:  # numbers of a paper
-        mine, theirs = one.mean, other.mean
+    mine, theirs = found
     return round(badness(score, theirs) - badness(score, mine), TIE_DIGITS)
 
 

@@ -6,7 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.harness.compare import Mean, Over, Table, average, badness, better, middle, models_of, ranks
+from benchmarks.harness.compare import (
+    Mean,
+    Over,
+    Table,
+    average,
+    badness,
+    better,
+    middle,
+    models_of,
+    ranks,
+    shared_means,
+)
 from benchmarks.published import Printed
 
 SIGNIFICANT = (
@@ -111,11 +122,34 @@ def mark(note: int | None) -> str:
 
 def _row(row: Mapping[str, Mean], score: str, names: Sequence[str], notes: dict[str, int]) -> list[Entry]:
     most = max((one.count for one in row.values()), default=0)
-    best = _best(score, [one.mean for one in row.values()])
-    return [_entry(row.get(model), score, most, best, notes) for model in names]
+    best = _leaders(row, score)
+    return [_entry(row.get(model), score, most, model in best, notes) for model in names]
 
 
-def _entry(one: Mean | None, score: str, most: int, best: str, notes: dict[str, int]) -> Entry:
+def _leaders(row: Mapping[str, Mean], score: str) -> set[str]:
+    """Those whom the fewest beat on the splits of both, as in `ranks`. One alone is no contest.
+
+    Means over splits of their own would favour whoever was spared a hard one.
+    """
+    ahead = {
+        model: sum(
+            pair is not None and _behind(score, *pair)
+            for pair in (shared_means(one, other) for other in row.values())
+        )
+        for model, one in row.items()
+        if one.mean is not None
+    }
+    fewest = min(ahead.values(), default=0)
+    return {model for model, count in ahead.items() if count == fewest and len(row) > 1}
+
+
+def _behind(score: str, mine: float, theirs: float) -> bool:
+    """Whether one value looks worse than another: what looks the same is as good."""
+    own, other = (badness(score, float(shown(score, value))) for value in (mine, theirs))
+    return own > other
+
+
+def _entry(one: Mean | None, score: str, most: int, best: bool, notes: dict[str, int]) -> Entry:
     if one is None:
         return Entry(GAP)
     if one.mean is None:
@@ -124,7 +158,7 @@ def _entry(one: Mean | None, score: str, most: int, best: str, notes: dict[str, 
     says += [f"{one.failed} failed: {one.error}"] if one.failed else []
     text = shown(score, one.mean)
     note = _note("; ".join(says), notes) if says else None
-    return Entry(text, _deviation(score, one), _as_good(score, text, best), note)
+    return Entry(text, _deviation(score, one), best, note)
 
 
 def _printed(one: Mean | None, score: str) -> Entry:

@@ -11,7 +11,8 @@ from benchmarks.harness.grid import Entry, Grid, mark
 def as_markdown(grid: Grid) -> str:
     """The table with the best of each row in bold, and its notes below."""
     lines = [
-        f"{grid.caption}: mean (standard deviation) over splits, the best of those run here in bold",
+        f"{grid.caption}: mean (standard deviation) over splits, in bold whom the fewest beat on the splits "
+        "that both have run",
         "",
         _pipes(["set", *grid.columns]),
         _pipes([":--", *("--:" for _ in grid.columns)]),

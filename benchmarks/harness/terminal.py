@@ -37,7 +37,7 @@ def as_text(grid: Grid, *, width: int = WIDTH) -> str:
         textwrap.fill(f"{mark(place)} {note}", width, subsequent_indent=SPACE)
         for place, note in enumerate(grid.notes, start=1)
     ]
-    head = textwrap.fill(f"{grid.caption}: {what} over splits, * the best of those run here", width)
+    head = textwrap.fill(f"{grid.caption}: {what} over splits, * whom the fewest beat on shared ones", width)
     return "\n\n".join([head, *blocks, *(["\n".join(notes)] if notes else [])]) + "\n"
 
 
