@@ -41,10 +41,13 @@ PAPERS = tuple(name for name in TABLES if name != PEERS)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for and print every figure as it comes."""
     options = _parser().parse_args(arguments)
-    if options.benchmark == "papers":
-        return max(run_table(name, options) for name in (options.table or PAPERS))
-    if options.benchmark == PEERS:
-        return run_table(PEERS, options)
+    if options.benchmark in ("papers", PEERS):
+        tables = [PEERS] if options.benchmark == PEERS else options.table or PAPERS
+        try:
+            return max(run_table(name, options) for name in tables)
+        except KeyboardInterrupt:
+            print("stopped; the same command goes on from here", file=sys.stderr)
+            return 130
     if options.benchmark == "readme":
         write_short_table()
         return 0

@@ -70,30 +70,39 @@ def run_table(name: str, options: argparse.Namespace) -> int:
     place = options.out / (f"{name}-row-number" if options.row_number else name)
     path = place / "cells.csv"
     try:
-        if not options.show:
-            place.mkdir(parents=True, exist_ok=True)
         there = read_cells(path)
         wanted = as_kept(TABLES[name], there, options) if options.show else plan(TABLES[name], options)
-    except (NoDataError, OptionError, CellsError, OSError) as error:
+        for note in wanted.notes:
+            print(note, file=sys.stderr)
+        if not options.show:
+            _measure(name, wanted, there, path, options)
+        _shown(name, wanted, path, options)
+    except (NoDataError, OptionError, CellsError, BusyError) as error:
         print(error, file=sys.stderr)
         return 1
-    for note in wanted.notes:
-        print(note, file=sys.stderr)
+    except OSError as error:
+        print(f"{name}: {place} cannot be used ({error}); use --out for another folder", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _measure(
+    name: str, wanted: Wanted, there: Sequence[Cell], path: Path, options: argparse.Namespace
+) -> None:
+    """Measure what is asked for and not there yet."""
     kept = {cell.key for cell in there if not (options.retry and cell.error)}
     left = tuple(key for key in wanted.cells if key not in kept)
-    if left and not options.show:
+    if not left:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with held(path.parent):
         print(f"{name}: {len(left)} cells to measure, {len(wanted.cells) - len(left)} there", file=sys.stderr)
-        asked = Plan(name, left, path, options.jobs, options.timeout, options.row_number)
-        try:
-            with held(place):
-                run(asked, _said)
-                write_cells(path, read_cells(path))
-        except KeyboardInterrupt:
-            print("stopped; the same command goes on from here", file=sys.stderr)
-            return 130
-        except BusyError as error:
-            print(error, file=sys.stderr)
-            return 1
+        run(Plan(name, left, path, options.jobs, options.timeout, options.row_number), _said)
+        write_cells(path, read_cells(path))
+
+
+def _shown(name: str, wanted: Wanted, path: Path, options: argparse.Namespace) -> None:
+    """Show what there is now of what is asked for."""
     planned = set(wanted.cells)
     measured = Measured(
         table=wanted.table,
@@ -103,8 +112,7 @@ def run_table(name: str, options: argparse.Namespace) -> int:
         command=_command(name, options),
         row_number=options.row_number,
     )
-    show(measured, place)
-    return 0
+    show(measured, path.parent)
 
 
 def as_kept(table: Table, there: Sequence[Cell], options: argparse.Namespace) -> Wanted:

@@ -98,8 +98,34 @@ def test_cells_that_cannot_be_read_are_one_clear_line(damage, tmp_path, capsys):
 
 def test_a_folder_that_cannot_be_written_is_one_clear_line(made_up, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    assert main(["papers", "--table", "spherical", "--out", str(tmp_path / "file")]) == 1
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    made_up("power", {"x": range(40), "y": range(40)})
+    asked = ["--datasets", "power", "--models", "Linear", "--out", str(tmp_path / "file")]
+    assert main(["papers", "--table", "spherical", *asked]) == 1
+    lines = [line for line in capsys.readouterr().err.splitlines() if "slow" not in line]
+    assert len(lines) == 1
+    assert "use --out" in lines[0]
+
+
+def test_what_cannot_be_begun_leaves_no_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("TERMWISE_DATA", str(tmp_path / "no"))
+    assert main(["papers", "--table", "spherical", "--out", str(tmp_path / "out")]) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_who_stops_one_table_stops_those_behind_it(monkeypatch, made_up, tmp_path, capsys):
+    begun = []
+
+    def stopped(plan, said):
+        begun.append(plan.table)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("benchmarks.harness.command.run", stopped)
+    made_up("housing", {"x": range(40), "y": range(40)})
+    tables = ["--table", "oak-regression", "--table", "additive-gp"]
+    asked = ["--datasets", "housing", "--models", "Linear", "--out", str(tmp_path / "out")]
+    assert main(["papers", *tables, *asked]) == 130
+    assert begun == ["oak-regression"]
+    assert "the same command goes on" in capsys.readouterr().err
 
 
 def test_two_runs_do_not_write_to_one_folder(made_up, tmp_path, capsys):
