@@ -54,6 +54,8 @@ def _ran(model: str, table: Table, cells: Sequence[Cell]) -> bool:
 
 def _regression(cells: Sequence[Cell]) -> Iterator[Figure]:
     rmse = means(cells, "rmse")
+    if OURS not in average(rmse):
+        return  # every cell failed, which is told besides
     yield Figure("OAK: average RMSE (paper .475)", average(rmse)[OURS].value, at_most=0.40)
     yield Figure("OAK: median RMSE (paper .376)", middle(rmse)[OURS].value, at_most=0.33)
     yield from _place(cells, "rmse", "RMSE", 2)
@@ -70,6 +72,8 @@ def _regression(cells: Sequence[Cell]) -> Iterator[Figure]:
 
 def _classification(cells: Sequence[Cell]) -> Iterator[Figure]:
     table = means(cells, "accuracy")
+    if OURS not in average(table):
+        return  # every cell failed, which is told besides
     accuracy = {model: over for model, over in average(table).items() if over.sets == len(table)}
     if OURS in accuracy:
         best = max(over.value for over in accuracy.values())
@@ -94,6 +98,8 @@ def _additive(cells: Sequence[Cell]) -> Iterator[Figure]:
         for name, row in means(cells, score).items():
             printed = max(one.mean for one in paper[name].values() if one.mean is not None)
             found = [one for one in row.values() if one.mean is not None]
+            if not found:
+                continue  # every split failed, which is told besides
             ours = max(found, key=lambda one: one.mean or 0.0)
             width = (ours.sd or 0.0) / ours.count**0.5
             label = f"{name}: {score} of our best (paper {printed:.4g})"

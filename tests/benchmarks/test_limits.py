@@ -64,6 +64,22 @@ def test_a_failed_cell_of_ours_is_missed_and_does_not_hide_the_rest():
     assert of(found(cells), "average RMSE").met
 
 
+@pytest.mark.parametrize("name", [name for name in TABLES if TABLES[name].reference == "OAK"])
+def test_a_column_of_ours_that_failed_everywhere_says_only_that(name):
+    table = replace(TABLES[name], splits=1)
+    cells = [Cell(one, 0, "OAK", error="no") for one in table.sets]
+    (figure,) = limits(table, cells, row_number=False)
+    assert figure.value == len(table.sets)
+
+
+def test_a_set_on_which_all_of_ours_failed_does_not_hide_the_others():
+    table = replace(TABLES["classification"], sets=("heart", "liver"), splits=1)
+    cells = [Cell("heart", 0, "OAK", accuracy=0.8, log_density=-0.5), Cell("liver", 0, "OAK", error="no")]
+    figures = {figure.name: figure for figure in limits(table, cells, row_number=False)}
+    assert of(figures, "heart: accuracy").value == 0.8
+    assert not any(name.startswith("liver") for name in figures)
+
+
 def test_more_than_all_of_the_score_does_not_make_up_for_less():
     shares = [1.5, 0.9, 0.9, 0.9] * 2
     cells = [replace(cell, ten_terms=share) for cell, share in zip(OURS, shares, strict=True)]
