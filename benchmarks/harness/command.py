@@ -74,9 +74,8 @@ def run_table(name: str, options: argparse.Namespace) -> int:
         wanted = as_kept(TABLES[name], there, options) if options.show else plan(TABLES[name], options)
         for note in wanted.notes:
             print(note, file=sys.stderr)
-        if not options.show:
-            _measure(name, wanted, there, path, options)
-        _shown(name, wanted, path, options)
+        now = not options.show and _measure(name, wanted, there, path, options)
+        _shown(name, wanted, path, options, now=now)
     except (NoDataError, OptionError, CellsError, BusyError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -88,20 +87,21 @@ def run_table(name: str, options: argparse.Namespace) -> int:
 
 def _measure(
     name: str, wanted: Wanted, there: Sequence[Cell], path: Path, options: argparse.Namespace
-) -> None:
-    """Measure what is asked for and not there yet."""
+) -> bool:
+    """Measure what is asked for and not there yet; False if nothing is missing."""
     kept = {cell.key for cell in there if not (options.retry and cell.error)}
     left = tuple(key for key in wanted.cells if key not in kept)
     if not left:
-        return
+        return False
     path.parent.mkdir(parents=True, exist_ok=True)
     with held(path.parent):
         print(f"{name}: {len(left)} cells to measure, {len(wanted.cells) - len(left)} there", file=sys.stderr)
         run(Plan(name, left, path, options.jobs, options.timeout, options.row_number), _said)
         write_cells(path, read_cells(path))
+    return True
 
 
-def _shown(name: str, wanted: Wanted, path: Path, options: argparse.Namespace) -> None:
+def _shown(name: str, wanted: Wanted, path: Path, options: argparse.Namespace, *, now: bool) -> None:
     """Show what there is now of what is asked for."""
     planned = set(wanted.cells)
     measured = Measured(
@@ -111,6 +111,7 @@ def _shown(name: str, wanted: Wanted, path: Path, options: argparse.Namespace) -
         notes=wanted.notes,
         command=_command(name, options),
         row_number=options.row_number,
+        now=now,
     )
     show(measured, path.parent)
 

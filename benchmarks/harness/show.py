@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -33,6 +33,7 @@ from benchmarks.published import Printed, published
 OWN = ("terms", "ten_terms", "first_order")  # scores that only ours have
 ALWAYS = ("coverage", "terms", "ten_terms", "first_order", "fit_seconds", "predict_seconds", "peak_megabytes")
 DPI = 120
+ABOUT = "about.json"  # beside the cells: the command, the machine and the limits
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Measured:
     notes: tuple[str, ...]
     command: str
     row_number: bool
+    now: bool = True  # whether cells were measured by this run; else they may be of another machine
 
 
 def show(measured: Measured, place: Path) -> None:
@@ -54,7 +56,9 @@ def show(measured: Measured, place: Path) -> None:
         return
     table = measured.table
     cells = sorted(measured.cells, key=lambda cell: table.sets.index(cell.dataset))
-    parts = [f"# {table.name}: {table.about}", _origin(measured), *(f"- {note}" for note in measured.notes)]
+    where = _where(measured, place)
+    parts = [f"# {table.name}: {table.about}", _origin(measured, where)]
+    parts += [f"- {note}" for note in measured.notes]
     parts += [_glance(cells, table)]
     texts = []
     for score in (*table.scores, *(name for name in ALWAYS if name not in table.scores)):
@@ -71,8 +75,8 @@ def show(measured: Measured, place: Path) -> None:
     for score in table.scores[:2]:
         parts += [_against(cells, score, table.reference), *_draw(cells, score, place)]
     (place / "table.md").write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
-    (place / "about.json").write_text(
-        json.dumps(_about(measured, figures), indent=2) + "\n", encoding="utf-8"
+    (place / ABOUT).write_text(
+        json.dumps(_about(measured, where, figures), indent=2) + "\n", encoding="utf-8"
     )
     print("\n".join([*texts, *(figure.line() for figure in figures)]))
     print(summary(figures) if figures else "limits are for whole tables")
@@ -87,23 +91,35 @@ def _paper(table: Table, score: str) -> dict[str, dict[str, Printed]] | None:
     return None if printed is None else published(printed, score)
 
 
-def _origin(measured: Measured) -> str:
+def _where(measured: Measured, place: Path) -> dict[str, Any]:
+    """The date and the machine of the last measurement: who only shows cells has not measured them."""
+    if measured.now:
+        return {"date": str(date.today()), "machine": machine()}
+    path = place / ABOUT
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {"date": kept.get("date"), "machine": kept.get("machine")}
+
+
+def _origin(measured: Measured, where: Mapping[str, Any]) -> str:
     """How the table came about, in a few lines."""
-    known = machine()
+    known = where["machine"]
+    at = (
+        f"{where['date']}, {known['processor']}, {known['cores']} cores, Python {known['python']}"
+        if known
+        else "Measured on a machine that nothing is known of"
+    )
     versions = {cell.version for cell in measured.cells if cell.version}
     threads = sorted({cell.threads for cell in measured.cells if cell.threads})
     return (
-        f"`{measured.command}`\n\n{date.today()}, {known['processor']}, {known['cores']} cores, Python "
-        f"{known['python']}; threads of a cell: {', '.join(map(str, threads))}. "
+        f"`{measured.command}`\n\n{at}; threads of a cell: {', '.join(map(str, threads))}. "
         f"{'; '.join(sorted(versions))}.\n\nRanks compare two models on the splits that both have run."
     )
 
 
-def _about(measured: Measured, figures: Sequence[Figure]) -> dict[str, Any]:
+def _about(measured: Measured, where: Mapping[str, Any], figures: Sequence[Figure]) -> dict[str, Any]:
     return {
         "command": measured.command,
-        "date": str(date.today()),
-        "machine": machine(),
+        **where,
         "versions": sorted({cell.version for cell in measured.cells if cell.version}),
         "notes": list(measured.notes),
         "figures": [figure.plain() for figure in figures],

@@ -77,6 +77,25 @@ def test_what_was_measured_is_shown_without_data_or_libraries(monkeypatch, tmp_p
     assert "SVGP" in capsys.readouterr().out
 
 
+def test_who_shows_a_table_has_not_measured_it(monkeypatch, made_up, tmp_path):
+    """The machine and the day stay those of the measurement."""
+    made_up("power", {"x": range(40), "y": range(40)})
+    place = tmp_path / "out" / "spherical"
+    asked = ["papers", "--table", "spherical", "--datasets", "power", "--models", "Linear", "--splits", "1"]
+    asked += ["--out", str(tmp_path / "out")]
+    assert main(asked) == 0
+    measured = (place / "table.md").read_text(), (place / "about.json").read_text()
+    other = {"processor": "abacus", "cores": 1, "python": "1.0"}
+    monkeypatch.setattr("benchmarks.harness.show.machine", lambda: other)
+    for again in (asked, [*asked, "--show"]):
+        assert main(again) == 0
+        assert ((place / "table.md").read_text(), (place / "about.json").read_text()) == measured
+    (place / "about.json").unlink()
+    assert main([*asked, "--show"]) == 0
+    assert "abacus" not in (place / "table.md").read_text()
+    assert "nothing is known of" in (place / "table.md").read_text()
+
+
 def test_a_set_on_which_all_failed_is_in_the_table(tmp_path, capsys):
     write_cells(tmp_path / "oak-regression" / "cells.csv", [Cell("power", 0, "OAK", error="no luck")])
     assert main(["papers", "--table", "oak-regression", "--out", str(tmp_path), "--show"]) == 0
