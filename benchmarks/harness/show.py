@@ -155,7 +155,8 @@ def _against(cells: Sequence[Cell], score: str, reference: str) -> str:
     lines = [
         f"## {reference} against each other: {score}",
         "",
-        "Sets won, tied and lost, and p-values of the sign test and of Wilcoxon's signed ranks",
+        "Sets won, tied and lost, and p-values of the sign test and of Wilcoxon's signed ranks, "
+        "not corrected for the number of models",
         "",
         "| model | won | tied | lost | sign | signed ranks |",
         "| :-- | --: | --: | --: | --: | --: |",
