@@ -55,7 +55,10 @@ def draw_ranks(comparison: Comparison, *, ours: Collection[str] = (), title: str
 
 
 def draw_costs(costs: Mapping[str, Cost], *, ours: Collection[str] = (), title: str = "") -> Any:
-    """Average rank against the median seconds of a fit, best on top; hollow points did not run every set."""
+    """Average rank against the median seconds of a fit, best on top.
+
+    Hollow points did not run every set, and say how many: two of them may be of quite different sets.
+    """
     if not costs:
         raise TooFewError("there is no model to draw; rank models on sets that they all have run")
     figure = new_figure(8.0, 5.2)
@@ -79,7 +82,8 @@ def draw_costs(costs: Mapping[str, Cost], *, ours: Collection[str] = (), title: 
     if title:
         ax.set_title(title, fontsize=LETTERS + 2.5, loc="left")
     if not all(one.whole for one in costs.values()):
-        ax.plot([], [], "o", color=OTHERS, markerfacecolor="w", markersize=7, label="ranked over fewer sets")
+        says = "rank and seconds over so many sets only"
+        ax.plot([], [], "o", color=OTHERS, markerfacecolor="w", markersize=7, label=says)
         ax.legend(
             frameon=False, fontsize=LETTERS, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0
         )
@@ -153,8 +157,9 @@ def _label_points(figure: Any, ax: Any, costs: Mapping[str, Cost], ours: Collect
             "fontweight": "bold" if name in ours else "normal",
         }
         at = (one.seconds, one.rank)
+        says = name if one.whole else f"{name}  ({one.sets})"
         label = ax.annotate(
-            name, at, (0, 0), textcoords="offset points", va="center", fontsize=LETTERS, **style
+            says, at, (0, 0), textcoords="offset points", va="center", fontsize=LETTERS, **style
         )
         label.set_in_layout(False)  # a label must not move the axes it was placed on
         taken.append(_place(label, taken, ax.bbox.extents))

@@ -86,7 +86,10 @@ def test_a_model_that_did_not_run_every_set_is_hollow():
     ax = draw_costs(crowd()).axes[0]
     points = [line for line in ax.lines if len(line.get_xdata())]
     assert [line.get_markerfacecolor() == "w" for line in points] == [name == "OAK" for name in NAMES]
-    assert ax.get_legend().get_texts()[0].get_text() == "ranked over fewer sets"
+    assert ax.get_legend().get_texts()[0].get_text() == "rank and seconds over so many sets only"
+    assert [text.get_text() for text in ax.texts if "(" in text.get_text()] == [
+        f"OAK  ({crowd()['OAK'].sets})"
+    ]
 
 
 def test_the_best_is_on_top_and_the_fast_on_the_left():
