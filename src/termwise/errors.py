@@ -69,3 +69,7 @@ class CheckpointError(TermwiseError, ValueError):
 
 class GridError(NumericalError):
     """A grid would need more nodes than it may have."""
+
+
+class MissingExtraError(TermwiseError, ImportError):
+    """A part of the library whose own dependencies are not installed."""

@@ -1,0 +1,105 @@
+"""Small networks side by side, as plain arrays: what training finds and prediction needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from termwise.measures.base import Array
+
+BLOCK = 4096  # rows evaluated together, so that memory does not grow with the table
+
+
+@dataclass(frozen=True, eq=False)
+class Networks:
+    """k networks of one shape, each of some features: h <- silu(h W + b), and a last layer without silu.
+
+    `inputs` has the features that each reads. `weights[l]` is (k, in, out) and `biases[l]` (k, 1, out): one
+    batched product is the product with a block-diagonal matrix. A network of fewer features than others
+    reads zeros besides.
+    """
+
+    inputs: tuple[tuple[int, ...], ...]
+    weights: tuple[Array, ...]
+    biases: tuple[Array, ...]
+
+    @property
+    def n_parameters(self) -> int:
+        """Weights and biases, without those of the zeros."""
+        layers = sum(part[0].size for part in (*self.weights[1:], *self.biases))
+        return sum(len(read) * self.weights[0].shape[2] + layers for read in self.inputs)
+
+    @property
+    def n_kept(self) -> int:
+        """The same without weights that were pruned away."""
+        return self.n_parameters - self.n_weights + self.n_nonzero
+
+    @property
+    def n_weights(self) -> int:
+        """Weights alone, without those of the zeros."""
+        return self.n_parameters - sum(part.size for part in self.biases)
+
+    @property
+    def n_nonzero(self) -> int:
+        """How many of the weights are not zero."""
+        read = np.zeros(self.weights[0].shape[:2], dtype=bool)
+        for network, features in enumerate(self.inputs):
+            read[network, : len(features)] = True
+        first = int(np.count_nonzero(self.weights[0][read]))
+        return first + sum(int(np.count_nonzero(part)) for part in self.weights[1:])
+
+    def outputs(self, X: Array) -> Array:
+        """What each network says of each row, (k, n, out)."""
+        starts = range(0, max(len(X), 1), BLOCK)
+        blocks = [gathered(X[start : start + BLOCK], self.inputs) for start in starts]
+        return np.concatenate(
+            [forward(block, self.weights, self.biases, np.tanh) for block in blocks], axis=1
+        )
+
+    def only(self, chosen: Sequence[int]) -> Networks:
+        """Some of them."""
+        places = list(chosen)
+        return Networks(
+            tuple(self.inputs[place] for place in places),
+            tuple(part[places] for part in self.weights),
+            tuple(part[places] for part in self.biases),
+        )
+
+
+def gathered(X: Array, inputs: Sequence[Sequence[int]]) -> Array:
+    """The features that each network reads, (k, n, most features), with zeros where it reads fewer."""
+    width = max(map(len, inputs))
+    out = np.zeros((len(inputs), len(X), width))
+    for network, features in enumerate(inputs):
+        out[network, :, : len(features)] = X[:, list(features)]
+    return out
+
+
+def forward(h: Any, weights: Sequence[Any], biases: Sequence[Any], tanh: Callable[[Any], Any]) -> Any:
+    """All layers for gathered rows, in NumPy and in PyTorch alike; tanh is that of the library."""
+    for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        h = h @ weight + bias
+        if layer < len(weights) - 1:
+            h = 0.5 * h * (1.0 + tanh(0.5 * h))  # silu, without the overflow of exp
+    return h
+
+
+def drawn_networks(
+    inputs: Sequence[Sequence[int]], hidden: Sequence[int], outputs: int, rng: np.random.Generator
+) -> Networks:
+    """Networks at random: weights by He's normal, each network from as many inputs as it has.
+
+    Biases are standard normal in the first layer, so that the bends of functions of one column are spread
+    over it, and zero further on.
+    """
+    sizes, count = (max(map(len, inputs)), *hidden, outputs), len(inputs)
+    weights, biases = [], []
+    for layer, (into, out) in enumerate(pairwise(sizes)):
+        fan = np.array([len(read) if layer == 0 else into for read in inputs])
+        weights.append(np.sqrt(2.0 / fan)[:, None, None] * rng.standard_normal((count, into, out)))
+        biases.append((layer == 0) * rng.standard_normal((count, 1, out)))
+    return Networks(tuple(tuple(read) for read in inputs), tuple(weights), tuple(biases))

@@ -1,0 +1,215 @@
+"""Training of kernels of rank one, g(x) g(x') with g a sum of networks: D-OK and D-IOK of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from termwise.deep.networks import Networks, drawn_networks
+from termwise.deep.rank_one import Amplitude, amplitude, best_noise
+from termwise.deep.training import Descent, Rows, Trainable, descend
+from termwise.measures.base import Array
+
+LEAST_NOISE = 1e-6  # of the variance of the target
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What networks there are: the features of each, their hidden layers, how many outputs are summed."""
+
+    inputs: tuple[tuple[int, ...], ...]
+    hidden: tuple[int, ...]
+    outputs: int = 1
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What else is asked of a kernel of rank one.
+
+    `penalty` counts the standard deviation of each network's part, as a group lasso on functions: weights a_j
+    of the paper's remark alone would be free to shrink, as networks can grow instead. A `plain` network has
+    no amplitude: c = 1.
+    """
+
+    penalty: float = 0.0
+    plain: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Optimal:
+    """The networks of the start with the best validation error, and what is known of their amplitude.
+
+    `noise` is what is left of the target in rows that were not learned from.
+    """
+
+    networks: Networks
+    amplitude: Amplitude
+    noise: float
+    scores: tuple[float, ...]  # mean squared validation errors of all starts
+    epochs: int
+
+
+@dataclass(eq=False)
+class RankOneLoss:
+    """The evidence of each start as a sum over rows, so that minibatches are unbiased.
+
+    log p(y) = max over q(c) = N(m, v) of sum_n E log N(y_n | c g_n, noise) - KL(q || N(0, 1)), where the best
+    q is the closed form. With m and v from all rows, the gradient for g is that of the evidence itself.
+    """
+
+    part: Trainable
+    y: Array
+    train: NDArray[np.intp]
+    wanted: Wanted = field(default_factory=Wanted)
+
+    def __post_init__(self) -> None:
+        starts = self.part.starts
+        self.mean, self.variance, self.noise = np.ones(starts), np.zeros(starts), np.full(starts, 0.5)
+        self._y = torch.as_tensor(self.y, dtype=self.part.cells.dtype)
+
+    def refresh(self) -> None:
+        """The amplitude and the noise of each start by all rows, in float64."""
+        if self.wanted.plain:
+            return
+        for start, g in enumerate(self.values(self.train)):
+            if np.all(np.isfinite(g)):
+                y = self.y[self.train]
+                self.noise[start] = max(best_noise(g, y, self.noise[start]), LEAST_NOISE)
+                c = amplitude(g, y, self.noise[start])
+                self.mean[start], self.variance[start] = c.mean, c.variance
+
+    def values(self, rows: NDArray[np.intp]) -> Array:
+        """g of some rows, (starts, rows)."""
+        with torch.no_grad():
+            found: Array = self.part.summed(rows).double().numpy()
+        return found
+
+    def loss(self, rows: NDArray[np.intp]) -> torch.Tensor:
+        """The mean over rows of E (y - c g)^2, for all starts: minus the evidence times 2 noise / n."""
+        each = self.part.each(rows)
+        g = each.sum(dim=1)
+        mean = torch.as_tensor(self.mean, dtype=g.dtype)[:, None]
+        variance = torch.as_tensor(self.variance, dtype=g.dtype)[:, None]
+        total = ((self._y[rows] - mean * g) ** 2 + variance * g**2).mean(dim=1).sum()
+        if self.wanted.penalty:
+            spread = torch.sqrt(each.var(dim=2, correction=0) + 1e-12)
+            total = (
+                total + self.wanted.penalty * (torch.abs(mean) * spread).sum()
+            )  # of c g_j, or c would grow
+        return total
+
+    def errors(self, rows: NDArray[np.intp]) -> Array:
+        """Squared errors of some rows, (starts, rows)."""
+        found: Array = (self.y[rows] - self.mean[:, None] * self.values(rows)) ** 2
+        return found
+
+
+def fit_optimal(
+    X: Array,
+    y: Array,
+    shape: Shape,
+    how: Descent,
+    rows: Rows,
+    rng: np.random.Generator,
+    *,
+    starts: int = 1,
+    wanted: Wanted | None = None,
+) -> Optimal:
+    """Train several starts at once and keep the best; the amplitude is then that given all rows."""
+    drawing, shuffling = rng.spawn(2)
+    networks = drawn_networks(shape.inputs * starts, shape.hidden, shape.outputs, drawing)
+    networks = _from_one(networks, X[rows.train], y[rows.train], starts)
+    return _trained(networks, X, y, how, rows, shuffling, starts, wanted or Wanted())
+
+
+def _from_one(networks: Networks, X: Array, y: Array, starts: int) -> Networks:
+    """The same with last layers scaled so that c is one, the scale at which the evidence is highest."""
+    g = networks.outputs(X).sum(axis=2).reshape(starts, -1, len(X)).sum(axis=1)
+    c = np.repeat([amplitude(one, y, 0.5).mean for one in g], len(networks.inputs) // starts)[:, None, None]
+    weights = (*networks.weights[:-1], c * networks.weights[-1])
+    return Networks(networks.inputs, weights, (*networks.biases[:-1], c * networks.biases[-1]))
+
+
+def _trained(
+    networks: Networks,
+    X: Array,
+    y: Array,
+    how: Descent,
+    rows: Rows,
+    rng: np.random.Generator,
+    starts: int,
+    wanted: Wanted,
+) -> Optimal:
+    part = Trainable(networks, X, starts)
+    rank_one = RankOneLoss(part, y, rows.train, wanted)
+
+    def score() -> Array:
+        found: Array = rank_one.errors(rows.validation).mean(axis=1)
+        return found
+
+    scores, epochs = descend([part], rank_one.loss, score, rows.train, how, rng, rank_one.refresh)
+    best = int(np.nanargmin(scores))
+    found = part.kept().only(np.flatnonzero(part.owners == best).tolist())
+    if wanted.penalty:
+        found = weighted(found, X, y, wanted.penalty)
+    return _conditioned(found, X, y, rows, wanted, tuple(scores.tolist()), epochs)
+
+
+def _conditioned(
+    networks: Networks,
+    X: Array,
+    y: Array,
+    rows: Rows,
+    wanted: Wanted,
+    scores: tuple[float, ...],
+    epochs: int,
+) -> Optimal:
+    """With the amplitude given all rows, and the noise of rows that were not learned from."""
+    g = networks.outputs(X).sum(axis=(0, 2))
+    c = Amplitude(1.0, 0.0)
+    if not wanted.plain:
+        seen = best_noise(g[rows.train], y[rows.train], 0.5, steps=20)
+        c = amplitude(g[rows.train], y[rows.train], max(seen, LEAST_NOISE))
+    squares = (y - c.mean * g) ** 2
+    # Networks follow the rows that they learn from: these alone would say too little noise.
+    noise = max(float(np.mean(squares[rows.train])), float(np.mean(squares[rows.validation])), LEAST_NOISE)
+    if not wanted.plain:
+        c = amplitude(g, y, noise)
+    return Optimal(networks, c, noise, scores, epochs)
+
+
+def weighted(networks: Networks, X: Array, y: Array, penalty: float) -> Networks:
+    """Each network times its weight a_j >= 0, which is zero if it does not earn its penalty.
+
+    Steps of Adam come near zero and never there, so the weights of the networks that were found are then
+    solved for: the least mean (y - sum a_j h_j)^2 + penalty sum a_j sd(h_j), h_j centred.
+    """
+    parts = networks.outputs(X).sum(axis=2).T
+    middle = parts.mean(axis=0)
+    a = set_weights(parts - middle, y - y.mean(), penalty)[:, None, None]
+    outs = networks.weights[-1].shape[2]
+    biases = a * (networks.biases[-1] - middle[:, None, None] / outs)
+    biases[0] += y.mean() / outs  # the constant, wherever it stands
+    weights = (*networks.weights[:-1], a * networks.weights[-1])
+    return Networks(networks.inputs, weights, (*networks.biases[:-1], biases))
+
+
+def set_weights(parts: Array, y: Array, penalty: float, sweeps: int = 500) -> Array:
+    """The non-negative weights of centred parts (n, k), by coordinate descent."""
+    gram, beside = parts.T @ parts / y.size, parts.T @ y / y.size
+    spread = np.sqrt(np.diag(gram))
+    a = np.zeros(beside.size)
+    for _ in range(sweeps):
+        for j in np.flatnonzero(spread > 0.0):
+            free = beside[j] - gram[j] @ a + gram[j, j] * a[j]
+            a[j] = max(free - 0.5 * penalty * spread[j], 0.0) / gram[j, j]
+    return a
+
+
+def inputs_of(sets: Sequence[Sequence[int]], sources: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """The numbers of a row that each set of columns has; `sources` says which column each comes from."""
+    return tuple(tuple(i for i, source in enumerate(sources) if source in columns) for columns in sets)
