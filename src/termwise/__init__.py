@@ -17,17 +17,21 @@ if TYPE_CHECKING:
         SphericalGPClassifier,
         SphericalGPRegressor,
     )
+    from termwise.estimators.deep import DeepKernelRegressor
+    from termwise.estimators.interactions import detect_interactions
     from termwise.io import load, save
 
 __all__ = [
     "AdditiveGPClassifier",
     "AdditiveGPRegressor",
+    "DeepKernelRegressor",
     "OAKClassifier",
     "OAKRegressor",
     "ProjectedGPRegressor",
     "SphericalGPClassifier",
     "SphericalGPRegressor",
     "__version__",
+    "detect_interactions",
     "load",
     "save",
 ]
@@ -36,11 +40,13 @@ __all__ = [
 _HOMES = {
     "AdditiveGPClassifier": "termwise.estimators",
     "AdditiveGPRegressor": "termwise.estimators",
+    "DeepKernelRegressor": "termwise.estimators.deep",
     "OAKClassifier": "termwise.estimators",
     "OAKRegressor": "termwise.estimators",
     "ProjectedGPRegressor": "termwise.estimators",
     "SphericalGPClassifier": "termwise.estimators",
     "SphericalGPRegressor": "termwise.estimators",
+    "detect_interactions": "termwise.estimators.interactions",
     "load": "termwise.io",
     "save": "termwise.io",
 }

@@ -56,9 +56,7 @@ class Networks:
         """What each network says of each row, (k, n, out)."""
         starts = range(0, max(len(X), 1), BLOCK)
         blocks = [gathered(X[start : start + BLOCK], self.inputs) for start in starts]
-        return np.concatenate(
-            [forward(block, self.weights, self.biases, np.tanh) for block in blocks], axis=1
-        )
+        return np.concatenate([forward(block, self.weights, self.biases, silu) for block in blocks], axis=1)
 
     def only(self, chosen: Sequence[int]) -> Networks:
         """Some of them."""
@@ -79,13 +77,18 @@ def gathered(X: Array, inputs: Sequence[Sequence[int]]) -> Array:
     return out
 
 
-def forward(h: Any, weights: Sequence[Any], biases: Sequence[Any], tanh: Callable[[Any], Any]) -> Any:
-    """All layers for gathered rows, in NumPy and in PyTorch alike; tanh is that of the library."""
+def forward(h: Any, weights: Sequence[Any], biases: Sequence[Any], bend: Callable[[Any], Any]) -> Any:
+    """All layers for gathered rows, in NumPy and in PyTorch alike; `bend` is the silu of the library."""
     for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         h = h @ weight + bias
-        if layer < len(weights) - 1:
-            h = 0.5 * h * (1.0 + tanh(0.5 * h))  # silu, without the overflow of exp
+        h = bend(h) if layer < len(weights) - 1 else h
     return h
+
+
+def silu(h: Array) -> Array:
+    """h / (1 + exp(-h)), without the overflow of exp."""
+    bent: Array = 0.5 * h * (1.0 + np.tanh(0.5 * h))
+    return bent
 
 
 def drawn_networks(

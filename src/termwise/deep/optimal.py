@@ -121,9 +121,16 @@ def fit_optimal(
 ) -> Optimal:
     """Train several starts at once and keep the best; the amplitude is then that given all rows."""
     drawing, shuffling = rng.spawn(2)
-    networks = drawn_networks(shape.inputs * starts, shape.hidden, shape.outputs, drawing)
-    networks = _from_one(networks, X[rows.train], y[rows.train], starts)
-    return _trained(networks, X, y, how, rows, shuffling, starts, wanted or Wanted())
+    networks = first_networks(X, y, shape, rows, drawing, starts)
+    return trained(networks, X, y, how, rows, shuffling, starts=starts, wanted=wanted)
+
+
+def first_networks(
+    X: Array, y: Array, shape: Shape, rows: Rows, rng: np.random.Generator, starts: int = 1
+) -> Networks:
+    """Networks at random, for each start."""
+    networks = drawn_networks(shape.inputs * starts, shape.hidden, shape.outputs, rng)
+    return _from_one(networks, X[rows.train], y[rows.train], starts)
 
 
 def _from_one(networks: Networks, X: Array, y: Array, starts: int) -> Networks:
@@ -134,17 +141,23 @@ def _from_one(networks: Networks, X: Array, y: Array, starts: int) -> Networks:
     return Networks(networks.inputs, weights, (*networks.biases[:-1], c * networks.biases[-1]))
 
 
-def _trained(
+def trained(
     networks: Networks,
     X: Array,
     y: Array,
     how: Descent,
     rows: Rows,
     rng: np.random.Generator,
-    starts: int,
-    wanted: Wanted,
+    *,
+    starts: int = 1,
+    wanted: Wanted | None = None,
+    masks: Sequence[Array] | None = None,
 ) -> Optimal:
+    """Train from given networks; where a mask is zero a weight is and stays zero."""
+    wanted = wanted or Wanted()
     part = Trainable(networks, X, starts)
+    if masks is not None:
+        part.hold(masks)
     rank_one = RankOneLoss(part, y, rows.train, wanted)
 
     def score() -> Array:

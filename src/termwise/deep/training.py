@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ class Descent:
 
     After `patience` epochs without a better validation score the step is shortened, and training goes on from
     the best weights; after a few times that is the end. With `alternating` the networks take turns, one for
-    each epoch.
+    each epoch. With `whole` all epochs are made, with a step that falls to zero, and the last weights stay.
     """
 
     max_epochs: int = 300
@@ -37,6 +37,7 @@ class Descent:
     patience: int = 15
     weight_decay: float = 0.0
     alternating: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,9 @@ class Trainable:
 
     def outputs(self, rows: Any) -> torch.Tensor:
         """What each network says of some rows, (k, rows, out)."""
-        return torch.as_tensor(forward(self.cells[:, rows], self.weights, self.biases, torch.tanh))
+        return torch.as_tensor(
+            forward(self.cells[:, rows], self.weights, self.biases, torch.nn.functional.silu)
+        )
 
     def summed(self, rows: Any) -> torch.Tensor:
         """The sum of all outputs of the networks of each start, (starts, rows)."""
@@ -100,6 +103,19 @@ class Trainable:
         """The sum of the outputs of each network, (starts, networks of a start, rows)."""
         outputs = self.outputs(rows).sum(dim=2)
         return outputs.reshape(self.starts, -1, outputs.shape[1])
+
+    def hold(self, masks: Sequence[Array]) -> None:
+        """Set weights to zero where the mask of their layer is, and keep them there."""
+        for weight, values in zip(self.weights, masks, strict=True):
+            mask = torch.as_tensor(values, dtype=weight.dtype)
+            with torch.no_grad():
+                weight.mul_(mask)
+            # With a gradient of zero from the beginning Adam does not move them.
+            weight.register_hook(lambda gradient, mask=mask: gradient * mask)
+
+    def copies(self) -> list[torch.Tensor]:
+        """All parameters as they are now."""
+        return [parameter.detach().clone() for parameter in self.parameters]
 
     def kept(self) -> Networks:
         """As plain arrays."""
@@ -112,48 +128,69 @@ def _leaf(values: Array, dtype: torch.dtype) -> torch.Tensor:
     return torch.tensor(values, dtype=dtype, requires_grad=True)
 
 
+class Part(Protocol):
+    """Parameters that are trained: the first axis of each is shared out among starts by `owners`."""
+
+    starts: int
+    owners: NDArray[np.intp]
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        """All of them."""
+
+    def copies(self) -> list[torch.Tensor]:
+        """All as they are now."""
+
+
 Loss = Callable[[NDArray[np.intp]], torch.Tensor]
 Score = Callable[[], Array]  # of the validation rows, for each start
 
 
 def descend(
-    parts: Sequence[Trainable],
+    parts: Sequence[Part],
     loss: Loss,
     score: Score,
     train: NDArray[np.intp],
     how: Descent,
     rng: np.random.Generator,
     before: Callable[[], None] | None = None,
+    after: Callable[[float], None] | None = None,
 ) -> tuple[Array, int]:
     """Train until the validation score of no start gets better; all are left at their best weights.
 
-    `loss` is of some rows, `before` is called before each epoch. Returns the best score of each start and
-    the epochs.
+    `loss` is of some rows, `before` is called before each epoch, `after` with the length of each step that
+    was made. Returns the best score of each start and the epochs.
     """
     parameters = [parameter for part in parts for parameter in part.parameters]
-    optimiser = torch.optim.AdamW(parameters, how.learning_rate, weight_decay=how.weight_decay)
+    optimiser = torch.optim.AdamW(parameters, how.learning_rate, weight_decay=how.weight_decay, fused=True)
     best = np.full(parts[0].starts, np.inf)
-    kept = [parameter.detach().clone() for parameter in parameters]
+    kept = [copy for part in parts for copy in part.copies()]
     waited, slowed, epoch = 0, 0, 0
     while epoch < how.max_epochs and slowed <= SLOWDOWNS:
         if before is not None:
             before()
+        if how.whole:
+            _set_step(optimiser, how.learning_rate * (1.0 - epoch / how.max_epochs))
         turn = epoch if how.alternating else None
-        _epoch(parts, optimiser, loss, _minibatches(train, how.batch, rng), turn)
+        _epoch(parts, optimiser, loss, _minibatches(train, how.batch, rng), turn, after)
         epoch += 1
         scores = score()
         _require_finite(scores)
-        better = (scores < best * (1.0 - LEAST_GAIN)) | (np.isinf(best) & np.isfinite(scores))
+        better = how.whole | (scores < best * (1.0 - LEAST_GAIN)) | (np.isinf(best) & np.isfinite(scores))
         best = np.where(better, scores, best)
         _copy(parts, kept, better, back=False)
         waited = 0 if np.any(better) else waited + 1
         if waited >= how.patience:
             waited, slowed = 0, slowed + 1
             _copy(parts, kept, np.ones(best.size, dtype=bool), back=True)
-            for group in optimiser.param_groups:
-                group["lr"] *= SLOWER
+            _set_step(optimiser, how.learning_rate * SLOWER**slowed)
     _copy(parts, kept, np.ones(best.size, dtype=bool), back=True)
     return best, epoch
+
+
+def _set_step(optimiser: torch.optim.Optimizer, length: float) -> None:
+    for group in optimiser.param_groups:
+        group["lr"] = length
 
 
 def _minibatches(train: NDArray[np.intp], size: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
@@ -163,24 +200,25 @@ def _minibatches(train: NDArray[np.intp], size: int, rng: np.random.Generator) -
 
 
 def _epoch(
-    parts: Sequence[Trainable],
+    parts: Sequence[Part],
     optimiser: torch.optim.Optimizer,
     loss: Loss,
     batches: Sequence[NDArray[np.intp]],
     turn: int | None,
+    after: Callable[[float], None] | None,
 ) -> None:
     for rows in batches:
+        still = [part.copies() for part in parts] if turn is not None else []
         optimiser.zero_grad()
         loss(rows).backward()
-        if turn is None:
-            optimiser.step()
-            continue
-        before = [[parameter.detach().clone() for parameter in part.parameters] for part in parts]
         optimiser.step()
-        _undo(parts, before, turn)
+        if turn is not None:
+            _undo(parts, still, turn)
+        if after is not None:
+            after(optimiser.param_groups[0]["lr"])
 
 
-def _undo(parts: Sequence[Trainable], before: Sequence[Sequence[torch.Tensor]], turn: int) -> None:
+def _undo(parts: Sequence[Part], before: Sequence[Sequence[torch.Tensor]], turn: int) -> None:
     """Put all networks back but the one of each start whose turn it is."""
     for part, old in zip(parts, before, strict=True):
         each = part.owners.size // part.starts
@@ -190,7 +228,7 @@ def _undo(parts: Sequence[Trainable], before: Sequence[Sequence[torch.Tensor]], 
                 parameter[still] = was[still]
 
 
-def _copy(parts: Sequence[Trainable], kept: list[torch.Tensor], starts: NDArray[Any], *, back: bool) -> None:
+def _copy(parts: Sequence[Part], kept: list[torch.Tensor], starts: NDArray[Any], *, back: bool) -> None:
     """Keep the weights of some starts, or put back what was kept."""
     copies = iter(kept)
     with torch.no_grad():

@@ -16,17 +16,17 @@ from termwise.table.names import did_you_mean, quoted
 Features = tuple[str, ...]
 
 
-def asked_terms(asked: Any, names: Sequence[str]) -> list[Features] | None:
+def asked_terms(asked: Any, names: Sequence[str], option: str = "terms") -> list[Features] | None:
     """The features of each term that is asked for, if all are columns of the table; None for no list."""
     if asked is None:
         return None
     listed = asked.tolist() if hasattr(asked, "tolist") else asked
     if not isinstance(listed, (list, tuple)) or not listed:
         raise OptionError(
-            f"terms is {asked!r}; give a list of names as in ['age', 'age:income'], or None for all up to "
-            "max_order"
+            f"{option} is {asked!r}; give a list of names as in ['age', 'age:income'], or None for all "
+            "that there may be"
         )
-    return [_features(term, names) for term in listed]
+    return [_features(term, names, option) for term in listed]
 
 
 def used_columns(asked: Any, names: Sequence[str]) -> set[str] | None:
@@ -75,18 +75,18 @@ def listed_terms(asked: Any, encoder: Encoder) -> tuple[Subset, ...] | None:
     return tuple(sorted(found, key=lambda term: (len(term), term)))
 
 
-def _features(term: Any, names: Sequence[str]) -> Features:
+def _features(term: Any, names: Sequence[str], option: str) -> Features:
     """The features of one term, which may be a name, a sequence of names, or a `Term` of another model."""
     given = term.features if isinstance(term, Term) else term
     if isinstance(given, str):
         given = (given,) if given in names else features_of(given)
     if not isinstance(given, (list, tuple)) or not given or len({*map(str, given)}) < len(given):
-        raise OptionError(f"terms has {term!r}; give each of its features once, as in 'age:income'")
+        raise OptionError(f"{option} has {term!r}; give each of its features once, as in 'age:income'")
     for name in given:
         if name not in names:
             close = did_you_mean(str(name), names) or f"; the columns are {quoted(names)}"
             raise TermError(
-                f"terms has {term!r}, and there is no column {name!r}{close}{_in_backticks(names)}"
+                f"{option} has {term!r}, and there is no column {name!r}{close}{_in_backticks(names)}"
             )
     return tuple(given)
 

@@ -99,7 +99,7 @@ class Posterior:
 
         def moments(rows: Array, *, lost: bool) -> tuple[Array, Array]:
             beside = prior(rows, self.centres)
-            return beside @ self.alpha, _reduced(diagonal(rows, lost=lost), beside @ self.root)
+            return beside @ self.alpha, reduced(diagonal(rows, lost=lost), beside @ self.root)
 
         gone = np.any(np.isnan(X), axis=1) & self.kernel.orthogonal
         parts = np.zeros((len(X), 2))
@@ -146,7 +146,7 @@ class Posterior:
         prior = (
             kernel.term_diagonal(term, X) + of_mean - 2.0 * np.mean(kernel.term_matrix(term, X, rows), axis=1)
         )
-        return beside @ self.alpha, _reduced(prior, beside @ self.root)
+        return beside @ self.alpha, reduced(prior, beside @ self.root)
 
     def term_covariance(self, term: Subset, X: Array) -> Array:
         """Cov f_u(x_i), f_u(x_j) for all pairs of rows."""
@@ -185,7 +185,7 @@ def _only(X: Array, columns: Sequence[int] | None) -> Array:
     return np.where(others, 0.0, X)
 
 
-def _reduced(prior: Array, half: Array) -> Array:
+def reduced(prior: Array, half: Array) -> Array:
     """prior - |half|^2; below zero only by rounding, or something is wrong."""
     value = prior - np.einsum("ij,ij->i", half, half)
     lowest = float(np.min(value / np.maximum(prior, 1e-300), initial=0.0))

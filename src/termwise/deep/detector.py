@@ -1,0 +1,175 @@
+"""Which columns interact: a network that is made to say it, several times, and a test of what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from termwise.deep.networks import Networks, drawn_networks
+from termwise.deep.optimal import Shape, Wanted, fit_optimal, inputs_of
+from termwise.deep.ranking import Strengths, mean_strengths, ranked, set_strengths
+from termwise.deep.training import Descent, Rows, Trainable, descend, parted
+from termwise.kernels.terms import Subset
+from termwise.measures.base import Array
+
+TOGETHER, ALONE = (140, 100, 60, 20), (10, 10, 10)  # hidden layers of all columns, and of each. Section 5.1
+SMALL = (32, 32)  # of the additive model that says how many sets there are
+# Of the network of all columns only, so that what single columns do is left to the others. Weights are moved
+# towards zero by this part of each step of Adam: as a part of the loss, as section 5.1 has it, the noise of
+# minibatches would hold those that do nothing away from zero, and their products make up the strengths.
+SHRINKING = 0.2
+STEPS, BATCH = 1000, 100  # of its training: long enough for weights that do nothing to come to zero
+JUDGED = 0.2  # of the rows say whether a set helps
+LEAST_GAIN, CERTAIN = 0.01, 2.0  # a part of what is unexplained, and standard errors, by which it must
+IN_VAIN = 3  # sets in a row that do not help, before no more are tried
+
+
+@dataclass(frozen=True, eq=False)
+class Detection:
+    """Ranked sets, their strengths, how often each was found, and which of them help to predict.
+
+    `found` is the part of the networks that rank the set among their own first as many as are kept. `trend`
+    is the mean of all networks as one: sums of outputs.
+    """
+
+    sets: tuple[Subset, ...]
+    strengths: tuple[float, ...]
+    found: tuple[float, ...]
+    kept: tuple[bool, ...]
+    trend: tuple[Networks, Networks]
+
+
+@dataclass(frozen=True)
+class Search:
+    """How many networks are asked, for sets of how many columns at most, and the most epochs of training."""
+
+    seeds: int = 5
+    max_size: int = 4
+    max_epochs: int = 300
+
+    def network(self, n_rows: int) -> Descent:
+        """How the networks that are asked are trained."""
+        epochs = -(-STEPS // max(1, round(n_rows / BATCH)))
+        return Descent(max_epochs=min(epochs, self.max_epochs), batch=BATCH, whole=True)
+
+    @property
+    def test(self) -> Descent:
+        """How the small networks are that say whether a set helps."""
+        return Descent(max_epochs=min(100, self.max_epochs), patience=6)
+
+
+def detect(X: Array, y: Array, sources: Sequence[int], search: Search, rng: np.random.Generator) -> Detection:
+    """Train, rank, and test in the order of the ranks; y is standardised."""
+    splitting, training, testing = rng.spawn(3)
+    rows = parted(len(y), splitting)
+    trend = _networks(X, y, sources, search, rows, training)
+    each = [set_strengths(trend[0], seed, sources, search.max_size) for seed in range(search.seeds)]
+    strengths = mean_strengths(each)
+    order = ranked(strengths)
+    kept = _helpful(X, y, sources, order, search.test, testing)
+    found = tuple(_stability(columns, each, max(sum(kept), 1)) for columns in order)
+    return Detection(
+        tuple(order), tuple(strengths[s] for s in order), found, kept, _mean(trend, search.seeds)
+    )
+
+
+def _networks(
+    X: Array, y: Array, sources: Sequence[int], search: Search, rows: Rows, rng: np.random.Generator
+) -> tuple[Networks, Networks]:
+    """As many networks of all columns as seeds, each beside one for each column; trained together."""
+    drawing, alone, shuffling = rng.spawn(3)
+    single = inputs_of([(column,) for column in range(max(sources) + 1)], sources)
+    mixed = drawn_networks((tuple(range(X.shape[1])),) * search.seeds, TOGETHER, 1, drawing)
+    parts = [
+        Trainable(mixed, X, search.seeds),
+        Trainable(drawn_networks(single * search.seeds, ALONE, 1, alone), X, search.seeds),
+    ]
+    target = torch.as_tensor(y, dtype=torch.float32)
+
+    def errors(chosen: NDArray[np.intp]) -> torch.Tensor:
+        return (target[chosen] - parts[0].summed(chosen) - parts[1].summed(chosen)) ** 2
+
+    def loss(chosen: NDArray[np.intp]) -> torch.Tensor:
+        return errors(chosen).mean(dim=1).sum()
+
+    def shrink(step: float) -> None:
+        with torch.no_grad():
+            for weight in parts[0].weights:
+                weight.copy_(weight.sign() * (weight.abs() - step * SHRINKING).clamp(min=0.0))
+
+    def score() -> Array:
+        with torch.no_grad():
+            found: Array = errors(rows.validation).mean(dim=1).double().numpy()
+        return found
+
+    descend(parts, loss, score, rows.train, search.network(rows.train.size), shuffling, after=shrink)
+    return parts[0].kept(), parts[1].kept()
+
+
+def _mean(trend: tuple[Networks, Networks], seeds: int) -> tuple[Networks, Networks]:
+    """With last layers divided by the number of seeds, so that the sum of all is the mean over seeds."""
+    first, second = (
+        Networks(
+            part.inputs,
+            (*part.weights[:-1], part.weights[-1] / seeds),
+            (*part.biases[:-1], part.biases[-1] / seeds),
+        )
+        for part in trend
+    )
+    return first, second
+
+
+def _stability(columns: Subset, each: Sequence[Strengths], count: int) -> float:
+    return float(np.mean([columns in ranked(strengths)[:count] for strengths in each]))
+
+
+def _helpful(
+    X: Array,
+    y: Array,
+    sources: Sequence[int],
+    order: Sequence[Subset],
+    how: Descent,
+    rng: np.random.Generator,
+) -> tuple[bool, ...]:
+    """Which sets help to predict rows that are neither learned from nor say when to stop.
+
+    Beside networks of all single columns, sets are added in the order of their ranks. Each learns what the
+    ones before it have left, which is its place in an additive model; what does not help is not added.
+    """
+    drawing, learning = rng.spawn(2)
+    judged = parted(len(y), drawing, JUDGED)
+    inner = parted(judged.train.size, drawing)
+    rows = Rows(judged.train[inner.train], judged.train[inner.validation])
+    single = [(column,) for column in range(max(sources) + 1)]
+    left = _left(X, y, inputs_of(single, sources), how, rows, learning)
+    kept: list[bool] = []
+    for columns in order:
+        if not any(kept[-IN_VAIN:]) and len(kept) >= IN_VAIN:
+            break
+        after = _left(X, left, inputs_of([columns], sources), how, rows, learning)
+        gain = left[judged.validation] ** 2 - after[judged.validation] ** 2
+        mean, error = float(np.mean(gain)), float(np.std(gain)) / np.sqrt(gain.size)
+        helps = mean > max(LEAST_GAIN * float(np.mean(left[judged.validation] ** 2)), CERTAIN * error)
+        kept.append(helps)
+        left = after if helps else left
+    return (*kept, *[False] * (len(order) - len(kept)))
+
+
+def _left(
+    X: Array,
+    y: Array,
+    inputs: tuple[tuple[int, ...], ...],
+    how: Descent,
+    rows: Rows,
+    rng: np.random.Generator,
+) -> Array:
+    """What small networks of these numbers leave of y."""
+    scale = float(np.std(y[rows.train])) or 1.0
+    shape, wanted = Shape(inputs, SMALL), Wanted(plain=True)
+    found = fit_optimal(X, y / scale, shape, how, rows, rng, wanted=wanted)
+    left: Array = y - scale * found.networks.outputs(X).sum(axis=(0, 2))
+    return left

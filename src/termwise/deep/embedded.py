@@ -1,0 +1,204 @@
+"""Training of kernels of an embedding: networks first alone, then with the kernel, by the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from termwise.deep.gram import FORMULAS, GramKernel, Solved, first_parameters, solve_exact, solve_sparse
+from termwise.deep.networks import Networks
+from termwise.deep.optimal import LEAST_NOISE, Shape, Wanted, fit_optimal
+from termwise.deep.training import Descent, Part, Rows, Trainable, descend
+from termwise.measures.base import Array
+
+EXACT_ROWS = 2000
+FEWEST_INDUCING = 128
+JITTER = 1e-6  # on the diagonal while training; what is kept is solved with what it needs
+STEPS, STEP = 100, 0.01  # of the evidence
+FREE = ("frequencies",)  # parameters that may have any sign
+EMBEDDED = 2  # coordinates. Table 1
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """Networks, the kernel on what they say, and what is known there."""
+
+    networks: Networks
+    kernel: GramKernel
+    solved: Solved
+    noise: float
+    epochs: int
+
+
+class Free:
+    """Parameters of the kernel as tensors: logarithms, but of those that may have any sign."""
+
+    def __init__(self, values: dict[str, Array], noise: float, Z: Array | None) -> None:
+        self.starts, self.owners = 1, np.zeros(1, dtype=np.intp)
+        logs = {name: value if name in FREE else np.log(value) for name, value in values.items()}
+        logs["noise"] = np.array(np.log(noise))
+        if Z is not None:
+            logs["Z"] = Z
+        self._logs = {name: torch.tensor(value[None], requires_grad=True) for name, value in logs.items()}
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        """All of them, with a first axis of one."""
+        return list(self._logs.values())
+
+    def copies(self) -> list[torch.Tensor]:
+        """All as they are now."""
+        return [parameter.detach().clone() for parameter in self.parameters]
+
+    def values(self) -> dict[str, torch.Tensor]:
+        """The parameters themselves."""
+        return {
+            name: value[0] if name in (*FREE, "Z") else torch.exp(value[0])
+            for name, value in self._logs.items()
+        }
+
+    def kept(self, kind: str) -> tuple[GramKernel, float, Array | None]:
+        """The kernel, the noise and the inducing rows as plain arrays."""
+        found = {name: value.detach().numpy().copy() for name, value in self.values().items()}
+        noise, Z = float(found.pop("noise")), found.pop("Z", None)
+        return GramKernel(kind, found), noise, Z
+
+
+def negative_evidence(
+    kind: str, H: torch.Tensor, y: torch.Tensor, p: dict[str, torch.Tensor]
+) -> torch.Tensor:
+    """-log p(y), or minus the bound on it if there are inducing rows; in float64."""
+    kernel = FORMULAS[kind]
+    noise, n = p["noise"], y.shape[0]
+    if "Z" not in p:
+        K = kernel(torch, H, H, p) + (noise + JITTER) * torch.eye(n, dtype=H.dtype)
+        L = torch.linalg.cholesky(K)
+        half = torch.linalg.solve_triangular(L, y[:, None], upper=False)
+        return 0.5 * (half**2).sum() + torch.log(torch.diagonal(L)).sum() + 0.5 * n * np.log(2.0 * np.pi)
+    m = p["Z"].shape[0]
+    L = torch.linalg.cholesky(kernel(torch, p["Z"], p["Z"], p) + JITTER * torch.eye(m, dtype=H.dtype))
+    A = torch.linalg.solve_triangular(L, kernel(torch, p["Z"], H, p), upper=False) / torch.sqrt(noise)
+    B = torch.linalg.cholesky(A @ A.T + torch.eye(m, dtype=H.dtype))
+    c = torch.linalg.solve_triangular(B, A @ y[:, None], upper=False)
+    own = _own(kind, H, p).sum() / noise
+    inside = ((y**2).sum() - (c**2).sum()) / noise
+    log_determinant = 2.0 * torch.log(torch.diagonal(B)).sum() + n * torch.log(2.0 * np.pi * noise)
+    return 0.5 * (log_determinant + inside + own - (A**2).sum())
+
+
+def _own(kind: str, H: torch.Tensor, p: dict[str, torch.Tensor]) -> torch.Tensor:
+    if kind == "arccos":
+        return p["variance"] * ((H**2).sum(1) + p["bias"])
+    return (p["weights"].sum() if kind == "sm" else p["variance"]) * torch.ones(H.shape[0], dtype=H.dtype)
+
+
+def fit_embedded(
+    X: Array,
+    y: Array,
+    kind: str,
+    hidden: tuple[int, ...],
+    how: Descent,
+    rows: Rows,
+    rng: np.random.Generator,
+    *,
+    n_inducing: int | None = None,
+) -> Embedded:
+    """The kernel on an embedding that is trained; the arc-cosine kernel takes rows as they are."""
+    pretraining, drawing, choosing, shuffling = rng.spawn(4)
+    features = tuple(range(X.shape[1]))
+    if kind == "arccos":
+        networks, noise, epochs = identity(X.shape[1]), 0.1, 0
+    else:
+        # As the sum of its coordinates the embedding learns the function before a kernel looks at it.
+        shape, plain = Shape((features,), hidden, EMBEDDED), Wanted(plain=True)
+        first = fit_optimal(X, y, shape, how, rows, pretraining, wanted=plain)
+        networks, noise, epochs = first.networks, first.noise, first.epochs
+    H = networks.outputs(X)[0]
+    if n_inducing is None and rows.train.size > EXACT_ROWS:
+        n_inducing = FEWEST_INDUCING
+    Z = None
+    if n_inducing is not None:
+        Z = H[choosing.choice(rows.train, min(n_inducing, rows.train.size), replace=False)]
+    free = Free(first_parameters(kind, H.shape[1], drawing), noise, Z)
+    part = Trainable(networks, X)
+    more = _climb(part if kind != "arccos" else None, free, kind, X, y, how, rows, shuffling)
+    kernel, noise, Z = free.kept(kind)
+    return _conditioned(
+        part.kept() if kind != "arccos" else networks, kernel, noise, Z, X, y, rows, epochs + more
+    )
+
+
+def _climb(
+    part: Trainable | None,
+    free: Free,
+    kind: str,
+    X: Array,
+    y: Array,
+    how: Descent,
+    rows: Rows,
+    rng: np.random.Generator,
+) -> int:
+    """Steps of all parameters at once, each by all rows: the evidence is no sum over them."""
+    target = torch.as_tensor(y)
+    still = torch.as_tensor(X)
+
+    def embedding(chosen: NDArray[np.intp]) -> torch.Tensor:
+        return still[chosen] if part is None else part.outputs(chosen)[0].double()
+
+    def loss(chosen: NDArray[np.intp]) -> torch.Tensor:
+        # Weights take steps of Adam that do not depend on the size of this.
+        return negative_evidence(kind, embedding(chosen), target[chosen], free.values()) / chosen.size
+
+    def score() -> Array:
+        with torch.no_grad():
+            train, left_out = (embedding(part_of).numpy() for part_of in (rows.train, rows.validation))
+        kernel, noise, Z = free.kept(kind)
+        solved = _solve(kernel, noise + JITTER, Z, train, y[rows.train])
+        mean = kernel.matrix(left_out, solved.centres) @ solved.alpha
+        return np.array([np.mean((y[rows.validation] - mean) ** 2)])
+
+    steps = replace(
+        how,
+        max_epochs=min(STEPS, how.max_epochs),
+        batch=rows.train.size,
+        learning_rate=STEP,
+        alternating=False,
+    )
+    parts: list[Part] = [free] if part is None else [free, part]
+    if part is not None:
+        steps = replace(steps, learning_rate=how.learning_rate)
+    _, epochs = descend(parts, loss, score, rows.train, steps, rng)
+    return epochs
+
+
+def _solve(kernel: GramKernel, noise: float, Z: Array | None, H: Array, y: Array) -> Solved:
+    return solve_exact(kernel, H, y, noise) if Z is None else solve_sparse(kernel, H, y, noise, Z)
+
+
+def _conditioned(
+    networks: Networks,
+    kernel: GramKernel,
+    noise: float,
+    Z: Array | None,
+    X: Array,
+    y: Array,
+    rows: Rows,
+    epochs: int,
+) -> Embedded:
+    """Given all rows, with no less noise than rows show that were not learned from."""
+    H = networks.outputs(X)[0]
+    noise = max(noise, LEAST_NOISE)
+    seen = _solve(kernel, noise, Z, H[rows.train], y[rows.train])
+    beside = kernel.matrix(H[rows.validation], seen.centres)
+    errors = y[rows.validation] - beside @ seen.alpha
+    known = kernel.diagonal(H[rows.validation]) - np.sum((beside @ seen.root) ** 2, axis=1)
+    noise = max(noise, float(np.mean(errors**2 - known)))
+    return Embedded(networks, kernel, _solve(kernel, noise, Z, H, y), noise, epochs)
+
+
+def identity(features: int) -> Networks:
+    """A network that says what it reads."""
+    return Networks((tuple(range(features)),), (np.eye(features)[None],), (np.zeros((1, 1, features)),))

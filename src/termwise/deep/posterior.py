@@ -1,0 +1,138 @@
+"""What is known after training, in the form that estimators and explanations ask for; in NumPy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from termwise.deep.gram import GramKernel, Solved
+from termwise.deep.networks import BLOCK, Networks
+from termwise.deep.rank_one import Amplitude
+from termwise.encode.dense import DenseEncoder
+from termwise.errors import TermError
+from termwise.kernels.terms import Subset
+from termwise.measures.base import Array
+from termwise.posterior.posterior import reduced
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The way from encoded rows to networks, some rows as they were learned from, and the mean function.
+
+    `trend` is the sum of all outputs of some networks, which is added to the process. Lemma 4.1.
+    """
+
+    dense: DenseEncoder
+    rows: Array
+    trend: tuple[Networks, ...] = ()
+
+    def base(self, X: Array) -> Array:
+        """The mean function, of rows as numbers."""
+        total = np.zeros(len(X))
+        for networks in self.trend:
+            total += networks.outputs(X).sum(axis=(0, 2))
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class RankOnePosterior:
+    """f(x) = trend(x) + c sum_j g_j(x), c being a normal: mean E c g(x), variance Var c g(x)^2.
+
+    `sets` has the columns of each network; each is a term, about its mean over the rows that were learned
+    from. All that is unknown is one number, so that bands are as narrow as that number is sure: what the
+    networks might have been else is not in them.
+    """
+
+    reading: Reading
+    networks: Networks
+    sets: tuple[Subset, ...]
+    amplitude: Amplitude
+    noise: float
+
+    @property
+    def rows(self) -> Array:
+        """Rows as they were learned from, encoded."""
+        return self.reading.rows
+
+    def _numbers(self, X: Array) -> Array:
+        return self.reading.dense.spread(X)
+
+    def _each(self, X: Array) -> Array:
+        """What each network says of encoded rows, (n, k)."""
+        each: Array = self.networks.outputs(self._numbers(X)).sum(axis=2).T
+        return each
+
+    @cached_property
+    def middle(self) -> Array:
+        """The mean of each network over rows."""
+        middle: Array = self._each(self.rows).mean(axis=0)
+        return middle
+
+    def mean(self, X: Array) -> Array:
+        """E f(x)."""
+        return self.reading.base(self._numbers(X)) + self.amplitude.mean * self._each(X).sum(axis=1)
+
+    def variance(self, X: Array) -> Array:
+        """Var f(x), without the noise."""
+        return self.amplitude.variance * self._each(X).sum(axis=1) ** 2
+
+    def _term(self, term: Subset, X: Array) -> Array:
+        if self.reading.trend:
+            raise TermError("the mean function is a network of all columns and has no terms; use mean='zero'")
+        if not term:
+            return np.full(len(X), float(self.middle.sum()))
+        place = self.sets.index(term)
+        return self._each(X)[:, place] - self.middle[place]
+
+    def term_mean(self, term: Subset, X: Array) -> Array:
+        """E of one term, or of the constant."""
+        return self.amplitude.mean * self._term(term, X)
+
+    def term_variance(self, term: Subset, X: Array) -> Array:
+        """Var of one term."""
+        return self.amplitude.variance * self._term(term, X) ** 2
+
+    def term_means(self, terms: Sequence[Subset], X: Array) -> Array:
+        """E of many terms, (n, terms)."""
+        places = [self.sets.index(term) for term in terms]
+        if self.reading.trend:
+            self._term((), X)
+        return self.amplitude.mean * (self._each(X) - self.middle)[:, places]
+
+
+@dataclass(frozen=True, eq=False)
+class GramPosterior:
+    """A process with a kernel of the embedding of a row; it has no terms."""
+
+    reading: Reading
+    networks: Networks
+    kernel: GramKernel
+    solved: Solved
+    noise: float
+
+    @property
+    def rows(self) -> Array:
+        """Rows as they were learned from, encoded."""
+        return self.reading.rows
+
+    def mean(self, X: Array) -> Array:
+        """E f(x)."""
+        return self._moments(X)[:, 0]
+
+    def variance(self, X: Array) -> Array:
+        """Var f(x), without the noise."""
+        return self._moments(X)[:, 1]
+
+    def _moments(self, X: Array) -> Array:
+        starts = range(0, max(len(X), 1), BLOCK)
+        return np.concatenate([self._block(X[start : start + BLOCK]) for start in starts])
+
+    def _block(self, X: Array) -> Array:
+        numbers = self.reading.dense.spread(X)
+        H = self.networks.outputs(numbers)[0]
+        beside = self.kernel.matrix(H, self.solved.centres)
+        mean = self.reading.base(numbers) + beside @ self.solved.alpha
+        return np.column_stack([mean, reduced(self.kernel.diagonal(H), beside @ self.solved.root)])

@@ -1,0 +1,65 @@
+"""Lottery tickets: pruning by magnitude, with the weights that stay put back. Frankle and Carbin (2018)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from termwise.deep.networks import Networks
+from termwise.deep.optimal import Optimal, Shape, first_networks, trained
+from termwise.deep.training import Descent, Rows
+from termwise.measures.base import Array
+
+EACH_ROUND = 0.1  # of the weights that are left; of the last layer half of it. Section 5.1
+LAST_LAYER = float(np.log1p(-EACH_ROUND / 2.0) / np.log1p(-EACH_ROUND))  # as a power of the part that stays
+
+
+@dataclass(frozen=True, eq=False)
+class Ticket:
+    """The sparse network after training, and the weights to which the rounds went back."""
+
+    found: Optimal
+    rewound: Networks
+    masks: tuple[Array, ...]  # one where a weight is left
+
+
+def fit_ticket(
+    X: Array,
+    y: Array,
+    shape: Shape,
+    how: Descent,
+    rows: Rows,
+    rng: np.random.Generator,
+    *,
+    sparsity: float,
+    rewind: int = 0,
+    round_epochs: int = 30,
+) -> Ticket:
+    """Train, prune the smallest weights, put the others back, and so on until so many are gone; then train.
+
+    Weights go back to what they were after `rewind` epochs, zero being before training.
+    """
+    drawing, early, pruning, last = rng.spawn(4)
+    start = first_networks(X, y, shape, rows, drawing)
+    short = replace(how, max_epochs=round_epochs)
+    if rewind:
+        start = trained(start, X, y, replace(how, max_epochs=rewind, whole=True), rows, early).networks
+    rounds = max(1, round(np.log1p(-sparsity) / np.log1p(-EACH_ROUND)))
+    masks = tuple(np.ones(weight.shape) for weight in start.weights)
+    for number in range(1, rounds + 1):
+        after = trained(start, X, y, short, rows, pruning, masks=masks).networks
+        masks = pruned_masks(after, masks, (1.0 - sparsity) ** (number / rounds))
+    return Ticket(trained(start, X, y, how, rows, last, masks=masks), start, masks)
+
+
+def pruned_masks(networks: Networks, masks: tuple[Array, ...], left: float) -> tuple[Array, ...]:
+    """Masks of the largest weights of each layer, this part of them all; more of the last layer."""
+    found = []
+    for layer, (weight, mask) in enumerate(zip(networks.weights, masks, strict=True)):
+        part = left**LAST_LAYER if layer == len(masks) - 1 else left
+        sizes = np.where(mask > 0.0, np.abs(weight), -1.0).ravel()
+        kept = np.zeros(sizes.size)
+        kept[np.argsort(-sizes, kind="stable")[: max(1, round(part * sizes.size))]] = 1.0
+        found.append(kept.reshape(weight.shape))
+    return tuple(found)

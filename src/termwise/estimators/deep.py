@@ -1,0 +1,315 @@
+"""Regression by small networks, one for each set of columns that act together (extra `deep`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+
+from termwise.deep.backend import require_torch
+from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading
+from termwise.deep.rank_one import log_evidence
+from termwise.encode.dense import DenseEncoder
+from termwise.errors import OptionError, TableError, TermError
+from termwise.estimators.base import keep_arguments, seed_of
+from termwise.estimators.interactions import interactions_of
+from termwise.estimators.numbers import UNKNOWN, as_numbers
+from termwise.estimators.options import one_of, search_options, whole_number
+from termwise.estimators.predicting import TermRegressor
+from termwise.estimators.ranked import Ranked
+from termwise.estimators.selected import asked_terms
+from termwise.estimators.targets import NORMAL, prepared_target
+from termwise.explain.effects import Effect
+from termwise.explain.interactions import Interactions
+from termwise.explain.terms import Term, named_term, sobol_table
+from termwise.inference.progress import Clock
+from termwise.inference.result import FitResult, Status
+from termwise.kernels.terms import Subset
+from termwise.measures.base import Array
+from termwise.posterior.noise import Noise
+from termwise.table import read_table
+
+if TYPE_CHECKING:
+    from termwise.deep.training import Descent, Rows
+    from termwise.inference.fit import Fit
+
+RANK_ONE, EMBEDDED = ("iok", "ok", "network"), ("rbf", "matern", "sm", "arccos")
+MEANS = ("zero", "detector")
+UPDATES = ("joint", "alternating")
+SMALL, LARGE, LARGER = (64, 64, 32), (1000, 500, 50), (1000, 1000, 500, 50)  # table 1, for up to 6000 rows
+MANY_ROWS = 6000
+STEPS = {True: 5e-3, False: 1e-3}  # of Adam, for small networks and for large ones
+SEEN = 2000  # rows that are kept, to centre and to draw terms
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What is kept of a fit; its parts are those of the fits of other engines."""
+
+    posterior: RankOnePosterior | GramPosterior
+    noise: Noise
+    result: FitResult
+
+
+class DeepKernelRegressor(TermRegressor):
+    """A Gaussian process whose kernel is made of networks. Interpretable deep kernels (2020).
+
+    With `kernel="iok"` the function is a sum of small networks, one for each set of columns that a first
+    network finds to act together: each is a term. A column of levels becomes one number for each level; a
+    missing cell stands at the mean, and if there were some in `fit`, a further number says where. One tenth
+    of the rows says when training is to stop, and how large the noise is.
+
+    Parameters
+    ----------
+    kernel : {"iok", "ok", "rbf", "matern", "sm", "arccos", "network"}
+        g(x) g(x') with g a sum of networks of some columns each; or with one network of all columns; the
+        squared exponential, Matern 5/2 or spectral mixture kernel of what a network of all columns makes of a
+        row; the arc-cosine kernel of two layers; or a network alone, for comparison.
+    sets : list of names, optional
+        The columns of each network of "iok", as in ["age:income", "city"]; columns in none are left out. None
+        asks `detect_interactions`, and gives each column that acts with no other a network of its own.
+    max_size : int
+        The most columns of a set that is found.
+    n_seeds : int
+        How many networks are asked for sets.
+    hidden : sequence of int, optional
+        Units of the hidden layers; None goes by the kernel and the number of rows.
+    mean : {"zero", "detector"}
+        What the process is about: zero, or the networks that were asked for sets. With these it has no terms.
+    penalty : float
+        What the standard deviation of each network of "iok" costs, in those of the target: sets that were
+        found by mistake are set to zero. 0.01 to 0.1 are of use.
+    sparsity : float
+        The part of the weights of "ok" that is pruned away, in rounds, with those that stay put back to where
+        they began (lottery tickets).
+    updates : {"joint", "alternating"}
+        Whether the networks of "iok" are trained together or by turns.
+    max_epochs : int
+        The most times that training looks at all rows.
+    learning_rate : float, optional
+        The step of Adam; None goes by the size of the networks.
+    n_inducing : int, optional
+        Of how many rows the sparse engine makes its picture, for "rbf", "matern", "sm" and "arccos"; None is
+        exact up to 2,000 rows, and 128 beyond.
+    n_restarts : int
+        How many starting points of "iok", "ok" and "network" are tried.
+    unknown : {"mean", "error"}
+        Whether a level that was not seen in `fit` stands at the mean, or is refused.
+    n_jobs : int or None
+        Threads of PyTorch; None is one, with which small networks are fastest.
+    categorical, random_state
+        As for `OAKRegressor`.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "iok",
+        sets: Any = None,
+        max_size: int = 4,
+        n_seeds: int = 5,
+        hidden: Sequence[int] | None = None,
+        mean: str = "zero",
+        penalty: float = 0.0,
+        sparsity: float = 0.0,
+        updates: str = "joint",
+        max_epochs: int = 300,
+        learning_rate: float | None = None,
+        n_inducing: int | None = None,
+        n_restarts: int = 1,
+        categorical: Any = "auto",
+        unknown: str = "mean",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        keep_arguments(self, locals())
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a table and a target; any frame, numpy array or list of rows.
+
+        Writes `encoder_`, `target_scale_`, `posterior_`, `noise_`, `fit_result_`, `objective_`,
+        `n_parameters_`, and `interactions_` if sets were asked for.
+        """
+        require_torch(type(self).__name__)
+        from termwise.deep.training import parted, threads
+
+        self._check_options()
+        clock = Clock()
+        table = read_table(X)
+        target, scale = prepared_target(NORMAL, y, None, table.n_rows)
+        dense, spread = as_numbers(table, self.categorical, self.unknown, owner=type(self).__name__)
+        encoded = dense.encoder.transform(table)
+        asking, splitting, training, seeing = np.random.default_rng(seed_of(self.random_state)).spawn(4)
+        self.__dict__.pop("interactions_", None)
+        with threads(self.n_jobs):
+            sets, trend = self._sets(dense, spread, target.y, asking)
+            seen = np.sort(seeing.permutation(len(encoded))[:SEEN])
+            reading = Reading(dense, encoded[seen], trend)
+            rows = parted(table.n_rows, splitting)
+            left = target.y - reading.base(spread)
+            learn = self._rank_one if self.kernel in RANK_ONE else self._embedded
+            found = learn(reading, sets, spread, left, rows, training)
+        result = replace(found.result, seconds=clock(), rows=table.n_rows)
+        self._keep(cast("Fit", replace(found, result=result)), dense.encoder, scale)
+        self.likelihood_, self.exposed_ = None, False
+        self.n_parameters_ = found.posterior.networks.n_kept
+        return self
+
+    def _sets(
+        self, dense: DenseEncoder, X: Array, y: Array, rng: np.random.Generator
+    ) -> tuple[tuple[Subset, ...], tuple[Any, ...]]:
+        """The columns of each network, and the networks of the mean function."""
+        names = dense.encoder.names
+        everything: Subset = tuple(range(len(names)))
+        asked = asked_terms(self.sets, dense.encoder.schema.names, "sets") if self.kernel == "iok" else None
+        wanted = self.mean == "detector" or (self.kernel == "iok" and asked is None)
+        trend: tuple[Any, ...] = ()
+        listed = None if asked is None else _places(asked, names)
+        if wanted and len(names) > 1:
+            from termwise.deep.detector import Search, detect
+
+            found = detect(X, y, dense.sources, Search(self.n_seeds, self.max_size, self.max_epochs), rng)
+            self.interactions_: Interactions = interactions_of(found, dense)
+            trend = found.trend if self.mean == "detector" else ()
+            listed = _places(self.interactions_.sets(), names) if listed is None else listed
+        if self.kernel != "iok" or listed is None:
+            listed = (everything,)
+        return listed, trend
+
+    def _descent(self, *, small: bool) -> Descent:
+        from termwise.deep.training import Descent
+
+        step = STEPS[small] if self.learning_rate is None else float(self.learning_rate)
+        alternating = self.updates == "alternating"
+        return Descent(max_epochs=self.max_epochs, learning_rate=step, alternating=alternating)
+
+    def _hidden(self, n_rows: int) -> tuple[int, ...]:
+        if self.hidden is not None:
+            return tuple(int(units) for units in self.hidden)
+        if self.kernel == "iok":
+            return SMALL
+        return LARGE if n_rows <= MANY_ROWS else LARGER
+
+    def _rank_one(
+        self,
+        reading: Reading,
+        sets: tuple[Subset, ...],
+        X: Array,
+        y: Array,
+        rows: Rows,
+        rng: np.random.Generator,
+    ) -> _Found:
+        from termwise.deep.optimal import Shape, Wanted, fit_optimal, inputs_of
+        from termwise.deep.tickets import fit_ticket
+
+        hidden = self._hidden(y.size)
+        shape, how = (
+            Shape(inputs_of(sets, reading.dense.sources), hidden),
+            self._descent(small=max(hidden) <= 200),
+        )
+        wanted = Wanted(self.penalty if self.kernel == "iok" else 0.0, self.kernel == "network")
+        if self.kernel == "ok" and self.sparsity:
+            found = fit_ticket(X, y, shape, how, rows, rng, sparsity=self.sparsity).found
+        else:
+            found = fit_optimal(X, y, shape, how, rows, rng, starts=self.n_restarts, wanted=wanted)
+        posterior = RankOnePosterior(reading, found.networks, sets, found.amplitude, found.noise)
+        g = found.networks.outputs(X).sum(axis=(0, 2))
+        objective = log_evidence(g, y, found.noise)
+        starts = tuple(-score for score in found.scores)
+        status = Status.MAX_STEPS if found.epochs >= self.max_epochs else Status.CONVERGED
+        result = FitResult(status, objective, found.epochs, 0.0, 0.0, starts)
+        return _Found(posterior, Noise.normal(found.noise), result)
+
+    def _embedded(
+        self,
+        reading: Reading,
+        sets: tuple[Subset, ...],
+        X: Array,
+        y: Array,
+        rows: Rows,
+        rng: np.random.Generator,
+    ) -> _Found:
+        from termwise.deep.embedded import fit_embedded
+
+        hidden = self._hidden(y.size)
+        how = self._descent(small=max(hidden) <= 200)
+        found = fit_embedded(X, y, self.kernel, hidden, how, rows, rng, n_inducing=self.n_inducing)
+        posterior = GramPosterior(reading, found.networks, found.kernel, found.solved, found.noise)
+        solved = found.solved
+        inducing = None if len(solved.centres) == y.size else len(solved.centres)
+        status = Status.MAX_STEPS if found.epochs >= self.max_epochs else Status.CONVERGED
+        result = FitResult(status, solved.evidence, found.epochs, 0.0, solved.jitter, (), 0, inducing)
+        return _Found(posterior, Noise.normal(found.noise), result)
+
+    def _check_options(self) -> None:
+        one_of("kernel", self.kernel, (*RANK_ONE, *EMBEDDED))
+        one_of("mean", self.mean, MEANS)
+        one_of("updates", self.updates, UPDATES)
+        one_of("unknown", self.unknown, tuple(UNKNOWN))
+        search_options(self.n_restarts, self.n_jobs, False)
+        whole_number("max_size", self.max_size, at_least=2)
+        whole_number("n_seeds", self.n_seeds, at_least=1)
+        whole_number("max_epochs", self.max_epochs, at_least=1)
+        if self.n_inducing is not None:
+            whole_number("n_inducing", self.n_inducing, at_least=1)
+        for units in (1,) if self.hidden is None else tuple(self.hidden):
+            whole_number("a layer of hidden", units, at_least=1)
+        _number("penalty", self.penalty, 0.0, np.inf)
+        _number("sparsity", self.sparsity, 0.0, 1.0)
+        if self.learning_rate is not None:
+            _number("learning_rate", self.learning_rate, 1e-12, np.inf)
+        for name, kernel in (("sets", "iok"), ("penalty", "iok"), ("sparsity", "ok")):
+            if getattr(self, name) and self.kernel != kernel:
+                raise OptionError(
+                    f"{name} is given and kernel is {self.kernel!r}; it belongs to kernel={kernel!r}"
+                )
+
+    def _ranked(self) -> Ranked:
+        """The terms by how much each varies over rows that were learned from."""
+        self._check_has_posterior()
+        posterior: Any = self.posterior_
+        if not isinstance(posterior, RankOnePosterior):
+            raise TermError(
+                f"kernel={self.kernel!r} has no terms: it is one function of all columns; use 'iok'"
+            )
+        parts = posterior.term_means(posterior.sets, posterior.rows)
+        variances = parts.var(axis=0)
+        shares = variances / max(float(variances.sum()), 1e-300)
+        order = np.argsort(-shares, kind="stable")
+        terms = tuple(named_term(posterior.sets[place], self.encoder_.names) for place in order)
+        table = sobol_table(terms, shares[order], np.full((len(terms), 2), np.nan))
+        sizes = [len(columns) for columns in posterior.sets]
+        by_order = np.bincount(sizes, weights=shares, minlength=2)[1:]
+        return Ranked(terms, table, by_order, True, float(np.var(parts.sum(axis=1))))
+
+    def _effect(self, term: Term) -> Effect:
+        """A missing cell stands at the mean of its column, where a term need not be zero."""
+        found = super()._effect(term)
+        if found.missing_mean is None:
+            return found
+        nothing = np.full((1, len(self.encoder_.columns)), np.nan)
+        at = self.target_scale_.scale * float(self.posterior_.term_mean(term.columns, nothing)[0])
+        return replace(found, missing_mean=at)
+
+    def _runs(self) -> None:
+        """A page has no sliders for networks."""
+
+
+def _places(sets: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[Subset, ...]:
+    """The positions of the columns of each set, each set once."""
+    place = {name: position for position, name in enumerate(names)}
+    lost = [name for columns in sets for name in columns if name not in place]
+    if lost:
+        raise TableError(
+            f"sets has the column {lost[0]!r}, which has one value only, or a new level in every row; leave "
+            "it out"
+        )
+    return tuple(dict.fromkeys(tuple(sorted(place[name] for name in columns)) for columns in sets))
+
+
+def _number(name: str, value: Any, low: float, high: float) -> None:
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not low <= value < high:
+        raise OptionError(f"{name} is {value!r}; use a number from {low:g} to below {high:g}")

@@ -1,0 +1,88 @@
+"""Which columns of a table act together on a target (extra `deep`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from termwise.deep.backend import require_torch
+from termwise.encode.dense import DenseEncoder
+from termwise.errors import TableError
+from termwise.estimators.base import seed_of
+from termwise.estimators.numbers import UNKNOWN, as_numbers
+from termwise.estimators.options import one_of, whole_number
+from termwise.estimators.targets import NORMAL, prepared_target
+from termwise.explain.interactions import Interaction, Interactions
+from termwise.table import read_table
+
+if TYPE_CHECKING:
+    from termwise.deep.detector import Detection
+
+OWNER = "detect_interactions"
+
+
+def detect_interactions(
+    X: Any,
+    y: Any,
+    *,
+    max_size: int = 4,
+    n_seeds: int = 5,
+    max_epochs: int = 300,
+    categorical: Any = "auto",
+    unknown: str = "mean",
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Interactions:
+    """Rank the sets of columns that act together on a target, and say which of them help to predict it.
+
+    `n_seeds` networks of all columns learn the target beside networks of single columns, with weights kept
+    few; columns whose weights meet in a unit act together (neural interaction detection, 2017). Then sets are
+    added to a model of single columns in the order of their strength, as long as rows that were left out are
+    predicted better.
+
+    Parameters
+    ----------
+    max_size : int
+        The most columns of a set.
+    n_seeds : int
+        How many networks are asked; `stability` is the part of them that found a set.
+    max_epochs : int
+        The most times that training looks at all rows.
+    categorical, unknown, random_state
+        As for `DeepKernelRegressor`.
+    n_jobs : int or None
+        Threads of PyTorch; None is one.
+    """
+    require_torch(OWNER)
+    from termwise.deep.detector import Search, detect
+    from termwise.deep.training import threads
+
+    search = Search(
+        whole_number("n_seeds", n_seeds, at_least=1),
+        whole_number("max_size", max_size, at_least=2),
+        whole_number("max_epochs", max_epochs, at_least=1),
+    )
+    one_of("unknown", unknown, tuple(UNKNOWN))
+    table = read_table(X)
+    target, _ = prepared_target(NORMAL, y, None, table.n_rows)
+    dense, spread = as_numbers(table, categorical, unknown, owner=OWNER)
+    if len(dense.encoder.names) < 2:
+        raise TableError(
+            f"only the column {dense.encoder.names[0]!r} has more than one value, and it takes two to act "
+            "together; pass more columns"
+        )
+    with threads(n_jobs):
+        rng = np.random.default_rng(seed_of(random_state))
+        return interactions_of(detect(spread, target.y, dense.sources, search, rng), dense)
+
+
+def interactions_of(found: Detection, dense: DenseEncoder) -> Interactions:
+    """The same by the names of the columns."""
+    names = dense.encoder.names
+    rows = zip(found.sets, found.strengths, found.found, found.kept, strict=True)
+    ranked = tuple(
+        Interaction(tuple(names[column] for column in columns), strength, stability, kept)
+        for columns, strength, stability, kept in rows
+    )
+    return Interactions(ranked, names)

@@ -1,0 +1,59 @@
+"""Strengths of sets by the weights of a network, against a slow and obvious computation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from termwise.deep.networks import Networks, drawn_networks
+from termwise.deep.ranking import mean_strengths, ranked, set_strengths
+
+
+def by_hand(weights: list[np.ndarray]) -> dict[tuple[int, ...], float]:
+    """Every path of every unit, one by one."""
+    first, second, last = (np.abs(weight) for weight in weights)
+    found: dict[tuple[int, ...], float] = {}
+    for unit in range(first.shape[1]):
+        influence = sum(second[unit, k] * last[k, 0] for k in range(second.shape[1]))
+        columns = sorted(range(first.shape[0]), key=lambda column: -first[column, unit])
+        for size in range(2, first.shape[0] + 1):
+            name = tuple(sorted(columns[:size]))
+            least = min(first[column, unit] for column in name)
+            found[name] = found.get(name, 0.0) + influence * least
+    return found
+
+
+def test_strengths_are_sums_over_units() -> None:
+    networks = drawn_networks((tuple(range(4)),) * 2, (6, 5), 1, np.random.default_rng(0))
+    found = set_strengths(networks, 1, range(4), 4)
+    slow = by_hand([weight[1] for weight in networks.weights])
+    assert found.keys() == slow.keys()
+    for columns in slow:
+        assert found[columns] == pytest.approx(slow[columns])
+    assert max(map(len, set_strengths(networks, 1, range(4), 3))) == 3
+
+
+def test_a_unit_of_two_columns_says_that_these_interact() -> None:
+    first = np.zeros((1, 4, 2))
+    first[0, [1, 3], 0] = (2.0, -0.5)
+    first[0, [0, 2], 1] = (1.0, 1.0)
+    weights = (first, np.array([[[3.0], [-0.1]]]))
+    networks = Networks(((0, 1, 2, 3),), weights, (np.zeros((1, 1, 2)), np.zeros((1, 1, 1))))
+    found = set_strengths(networks, 0, range(4), 2)
+    assert found == {(1, 3): pytest.approx(1.5), (0, 2): pytest.approx(0.1)}
+    assert ranked(found) == [(1, 3), (0, 2)]
+
+
+def test_a_column_of_several_numbers_has_the_length_of_their_weights() -> None:
+    first = np.array([[[3.0], [4.0], [6.0]]])
+    networks = Networks(((0, 1, 2),), (first, np.ones((1, 1, 1))), (np.zeros((1, 1, 1)),) * 2)
+    assert set_strengths(networks, 0, (0, 0, 1), 5) == {(0, 1): pytest.approx(5.0)}
+
+
+def test_parts_of_stronger_sets_are_dropped_and_wholes_of_stronger_parts_are_not() -> None:
+    strengths = {(0, 1): 3.0, (0, 1, 2): 2.0, (1, 2): 1.0, (3, 4): 0.5}
+    assert ranked(strengths) == [(0, 1), (0, 1, 2), (3, 4)]
+
+
+def test_a_set_that_one_network_does_not_name_has_no_strength_there() -> None:
+    assert mean_strengths([{(0, 1): 2.0}, {(0, 1): 1.0, (1, 2): 4.0}]) == {(0, 1): 1.5, (1, 2): 2.0}
