@@ -32,6 +32,7 @@ BENCHMARKS = {
     "snelson": "activation features of one column, and what orthogonal variables mend",
     "svgp": "a step of minibatches along the angle, beside GPflow's",
     "delays": "a million flights by activation features and orthogonal variables",
+    "deep": "made-up functions by networks, and which columns act together",
     "pumadyn": "how few terms and inducing rows the robot arm needs",
 }
 PEERS = "peers"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -137,26 +138,35 @@ def _helpful(
 ) -> tuple[bool, ...]:
     """Which sets help to predict rows that are neither learned from nor say when to stop.
 
-    Beside networks of all single columns, sets are added in the order of their ranks. Each learns what the
-    ones before it have left, which is its place in an additive model; what does not help is not added.
+    Beside networks of all single columns, sets are tried in the order of their ranks. Each learns what the
+    additive model so far has left. It must do so better than all its parts of one column less together, which
+    may have more to learn by now; if it does, the model is learned anew with it.
     """
     drawing, learning = rng.spawn(2)
     judged = parted(len(y), drawing, JUDGED)
     inner = parted(judged.train.size, drawing)
     rows = Rows(judged.train[inner.train], judged.train[inner.validation])
-    single = [(column,) for column in range(max(sources) + 1)]
-    left = _left(X, y, inputs_of(single, sources), how, rows, learning)
+    model: list[Subset] = [(column,) for column in range(max(sources) + 1)]
+    left = _left(X, y, inputs_of(model, sources), how, rows, learning)
     kept: list[bool] = []
     for columns in order:
-        if not any(kept[-IN_VAIN:]) and len(kept) >= IN_VAIN:
+        if len(kept) >= IN_VAIN and not any(kept[-IN_VAIN:]):
             break
-        after = _left(X, left, inputs_of([columns], sources), how, rows, learning)
-        gain = left[judged.validation] ** 2 - after[judged.validation] ** 2
-        mean, error = float(np.mean(gain)), float(np.std(gain)) / np.sqrt(gain.size)
-        helps = mean > max(LEAST_GAIN * float(np.mean(left[judged.validation] ** 2)), CERTAIN * error)
-        kept.append(helps)
-        left = after if helps else left
+        parts = list(combinations(columns, len(columns) - 1))
+        tried = [_left(X, left, inputs_of(one, sources), how, rows, learning) for one in (parts, [columns])]
+        kept.append(_better(*(one[judged.validation] for one in (left, *tried))))
+        if kept[-1]:
+            model.append(columns)
+            left = _left(X, y, inputs_of(model, sources), how, rows, learning)
     return (*kept, *[False] * (len(order) - len(kept)))
+
+
+def _better(left: Array, by_parts: Array, by_set: Array) -> bool:
+    """Whether the errors of a set are surely smaller than those of its parts, and those without either."""
+    least = min((left, by_parts), key=lambda errors: float(np.mean(errors**2)))
+    gain = least**2 - by_set**2
+    error = float(np.std(gain)) / np.sqrt(gain.size)
+    return bool(np.mean(gain) > max(LEAST_GAIN * float(np.mean(least**2)), CERTAIN * error))
 
 
 def _left(

@@ -1,0 +1,206 @@
+"""The estimator: scikit-learn, tables of any kind, terms that add up, and bad input."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import termwise as tw
+from termwise import DeepKernelRegressor
+from termwise.errors import NumericalError, OptionError, TableError, TargetError, TermError, UnknownLevelError
+from tests.io.models import NEW, TABLE, TARGET
+
+QUICK: dict[str, Any] = {"max_epochs": 8, "n_seeds": 1, "hidden": (16, 8)}
+KINDS: dict[str, dict[str, Any]] = {
+    "iok": QUICK,
+    "sets": {**QUICK, "sets": ["age:income", "city"], "penalty": 0.01, "updates": "alternating"},
+    "ok": {**QUICK, "kernel": "ok", "n_restarts": 2},
+    "ticket": {**QUICK, "kernel": "ok", "sparsity": 0.3, "max_epochs": 2},
+    "network": {**QUICK, "kernel": "network"},
+    "rbf": {**QUICK, "kernel": "rbf"},
+    "matern": {**QUICK, "kernel": "matern", "n_inducing": 10},
+    "sm": {**QUICK, "kernel": "sm"},
+    "arccos": {**QUICK, "kernel": "arccos"},
+    "trend": {**QUICK, "mean": "detector"},
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+TERMS = ("iok", "sets", "ok", "network")
+
+
+@parametrize_with_checks(
+    [
+        DeepKernelRegressor(max_epochs=30, n_seeds=1, hidden=(32,), max_size=2),
+        DeepKernelRegressor(kernel="rbf", max_epochs=20, hidden=(32,)),
+    ]
+)
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@every_kind
+def test_every_kernel_fits_a_table_with_levels_and_missing_cells(kind: str) -> None:
+    model = DeepKernelRegressor(**KINDS[kind]).fit(TABLE, TARGET)
+    mean, std = model.predict(NEW, return_std=True)
+    assert np.all(np.isfinite(mean))
+    assert np.all(std >= model.target_scale_.scale * np.sqrt(model.noise_.variance) * (1.0 - 1e-12))
+    again = clone(model).fit(TABLE, TARGET)
+    np.testing.assert_array_equal(again.predict(NEW), mean)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(NEW), mean)
+    assert model.log_predictive_density(TABLE, TARGET).shape == (len(TARGET),)
+    assert model.n_parameters_ > 0
+    assert model.fit_result_.rows == len(TARGET)
+    assert "iok" in kind or kind in ("sets", "trend") or not hasattr(model, "interactions_")
+
+
+@pytest.mark.parametrize("kind", TERMS)
+def test_terms_and_constant_sum_to_the_prediction(kind: str) -> None:
+    model = DeepKernelRegressor(**KINDS[kind]).fit(TABLE, TARGET)
+    terms = model.predict_terms(NEW)
+    np.testing.assert_allclose(model.constant_ + np.asarray(terms).sum(axis=1), model.predict(NEW), atol=1e-8)
+    _, std = model.predict_terms(NEW, return_std=True)
+    assert np.all(np.asarray(std) >= 0.0)
+    assert model.sobol_["share"].sum() == pytest.approx(1.0)
+    assert model.order_shares_.sum() == pytest.approx(1.0)
+    assert 0.0 <= model.explained_ <= 1.0
+    over_rows = np.asarray(model.predict_terms(TABLE)).mean(axis=0)
+    np.testing.assert_allclose(over_rows, 0.0, atol=1e-8 * model.target_scale_.scale)
+    assert model.explain(NEW).contributions.shape == np.asarray(terms).shape
+
+
+def waves(n: int = 600) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-2.0, 2.0, (n, 4)), columns=list("abcd"))
+    y = np.sin(2.0 * frame.a) - frame.b**2 + frame.c * frame.d + 3.0
+    return frame, (y + 0.05 * rng.standard_normal(n)).to_numpy()
+
+
+def test_curves_are_the_functions_that_made_the_table() -> None:
+    X, y = waves()
+    model = DeepKernelRegressor(sets=["a", "b", "c:d"], max_epochs=80).fit(X, y)
+    explanation = model.explain(terms=["a", "b"])
+    for name, truth in (("a", lambda x: np.sin(2.0 * x)), ("b", lambda x: -(x**2))):
+        effect = explanation.effect(name)
+        wanted = truth(effect.axes[0]) - truth(X[name].to_numpy()).mean()
+        inner = slice(5, -5)
+        assert np.sqrt(np.mean((effect.mean - wanted)[inner] ** 2)) < 0.15
+        assert np.all(effect.low <= effect.mean)
+        assert np.all(effect.mean <= effect.high)
+    assert [term.name for term in model.terms_[:2]] in (["c:d", "b"], ["b", "c:d"])
+    assert model.explain().plot() is not None
+
+
+def test_a_band_is_what_is_not_known_of_the_amplitude() -> None:
+    X, y = waves(100)
+    model = DeepKernelRegressor(**{**QUICK, "sets": ["a", "b", "c:d"]}).fit(X, y)
+    effect = model.explain(terms=["a"]).effect("a")
+    c = model.posterior_.amplitude
+    np.testing.assert_allclose(effect.std, np.abs(effect.mean / c.mean) * np.sqrt(c.variance), rtol=1e-9)
+
+
+def test_where_a_cell_is_missing_an_effect_is_what_the_row_gets() -> None:
+    model = DeepKernelRegressor(**{**QUICK, "sets": ["age", "income"]}).fit(TABLE, TARGET)
+    effect = model.explain(terms=["age"]).effect("age")
+    row = {name: list(values) for name, values in NEW.items()}
+    row["age"] = [None] * len(row["age"])
+    names = [term.name for term in model.terms_]
+    added = np.asarray(model.predict_terms(row))[0, names.index("age")]
+    assert effect.missing_mean == pytest.approx(added)
+
+
+def test_frames_of_all_kinds_give_the_same() -> None:
+    model = DeepKernelRegressor(**KINDS["sets"]).fit(pd.DataFrame(TABLE), TARGET)
+    other = DeepKernelRegressor(**KINDS["sets"]).fit(pl.DataFrame(TABLE), TARGET)
+    np.testing.assert_allclose(model.predict(pd.DataFrame(NEW)), other.predict(pl.DataFrame(NEW)))
+    assert list(model.predict_terms(pd.DataFrame(NEW)).columns) == [term.name for term in model.terms_]
+
+
+def test_sets_are_those_that_are_found() -> None:
+    X, y = waves()
+    model = DeepKernelRegressor(n_seeds=2, max_epochs=150).fit(X, y)
+    assert {term.name for term in model.terms_} == {"a", "b", "c:d"}
+    assert model.interactions_[0].columns == ("c", "d")
+    rest = np.sqrt(np.mean((model.predict(X) - y) ** 2))
+    assert rest < 0.15
+
+
+def test_one_column_and_two_and_sets_of_all_columns_are_fitted() -> None:
+    X, y = waves(150)
+    for columns, sets in ((["b"], None), (["c", "d"], None), (list("abcd"), ["a:b:c:d"])):
+        model = DeepKernelRegressor(**{**QUICK, "sets": sets}).fit(X[columns], y)
+        assert np.all(np.isfinite(model.predict(X[columns])))
+    assert [term.name for term in model.terms_] == ["a:b:c:d"]
+    lonely = DeepKernelRegressor(**QUICK).fit(X[["b"]], y)
+    assert not hasattr(lonely, "interactions_")
+
+
+def test_without_any_interaction_each_column_is_a_term() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    model = DeepKernelRegressor(**{**QUICK, "max_epochs": 30}).fit(X, rng.standard_normal(200))
+    assert [row for row in model.interactions_ if row.kept] == []
+    assert {len(term.features) for term in model.terms_} == {1}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "so"}, "kernel is 'so'"),
+        ({"mean": "one"}, "mean is 'one'"),
+        ({"penalty": -1.0}, "penalty is -1.0"),
+        ({"sparsity": 1.0, "kernel": "ok"}, "sparsity is 1.0"),
+        ({"sparsity": 0.5}, "belongs to kernel='ok'"),
+        ({"sets": ["a"], "kernel": "ok"}, "belongs to kernel='iok'"),
+        ({"hidden": (0,)}, "hidden is 0"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
+        ({"max_epochs": 0}, "max_epochs is 0"),
+        ({"updates": "none"}, "updates is 'none'"),
+        ({"n_restarts": 0}, "n_restarts is 0"),
+        ({"sets": "a"}, "sets is 'a'"),
+        ({"sets": ["a:a"]}, "sets has 'a:a'"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
+    X, y = waves(20)
+    with pytest.raises(OptionError, match=message):
+        DeepKernelRegressor(**options).fit(X, y)
+
+
+def test_errors_have_names() -> None:
+    X, y = waves(60)
+    with pytest.raises(TermError, match="no column 'z'"):
+        DeepKernelRegressor(sets=["z"]).fit(X, y)
+    with pytest.raises(NumericalError, match="smaller learning_rate"):
+        DeepKernelRegressor(**{**QUICK, "sets": ["a"], "learning_rate": 1e30}).fit(X, y)
+    with pytest.raises(TargetError):
+        DeepKernelRegressor().fit(X, np.ones(60))
+    X["a"] = 1.0
+    with pytest.raises(TableError, match="sets has the column 'a'"):
+        DeepKernelRegressor(**{**QUICK, "sets": ["a", "b"]}).fit(X, y)
+    rbf = DeepKernelRegressor(**KINDS["rbf"]).fit(X, y)
+    with pytest.raises(TermError, match="has no terms"):
+        rbf.terms_  # noqa: B018
+    trend = DeepKernelRegressor(**KINDS["trend"]).fit(X, y)
+    with pytest.raises(TermError, match="use mean='zero'"):
+        trend.predict_terms(X)
+    levels = pd.DataFrame({"city": ["Oslo", "Bern"] * 30, "b": X["b"]})
+    strict = DeepKernelRegressor(**{**QUICK, "unknown": "error", "sets": ["city", "b"]}).fit(levels, y)
+    with pytest.raises(UnknownLevelError):
+        strict.predict(levels.replace("Oslo", "Rome"))
+
+
+def test_a_trend_is_added_to_the_process() -> None:
+    X, y = waves()
+    options = {"mean": "detector", "n_seeds": 2, "max_epochs": 60, "sets": ["a", "b", "c:d"]}
+    model = DeepKernelRegressor(**options).fit(X, y)
+    posterior = model.posterior_
+    encoded = model.encoder_.transform(tw.table.read_table(X))
+    base = posterior.reading.base(posterior.reading.dense.spread(encoded))
+    assert np.var(model.target_scale_.forward(y) - base) < 0.2
+    assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 0.3
