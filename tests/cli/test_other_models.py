@@ -21,6 +21,7 @@ TABLE = {"age": RNG.uniform(20.0, 60.0, 50), "size": RNG.standard_normal(50), "s
 TARGET = np.sin(TABLE["age"] / 8.0) + TABLE["size"]
 QUICK: dict[str, dict[str, Any]] = {"ProjectedGPRegressor": {"n_directions": 3, "n_restarts": 1}}
 QUICK |= {"SphericalGPRegressor": {"n_inducing": 9}, "SphericalGPClassifier": {"n_inducing": 9}}
+QUICK |= {"DeepKernelRegressor": {"max_epochs": 5, "n_seeds": 1}}
 WITH_TERMS = [name for name, kind in ESTIMATORS.items() if issubclass(kind, TermModel)]
 
 

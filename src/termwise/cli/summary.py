@@ -27,7 +27,7 @@ def summary(model: FittedModel) -> dict[str, Any]:
     result = joint_result([part.fit_result_ for part in parts])
     return {
         "estimator": type(model).__name__,
-        "orthogonal": parts[0].posterior_.kernel.orthogonal,
+        "orthogonal": parts[0].posterior_.orthogonal,
         **_target(model),
         "rows": result.rows or len(parts[0].posterior_.alpha),  # which files of early versions do not say
         **_learned(model, parts),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class RankOnePosterior:
     sets: tuple[Subset, ...]
     amplitude: Amplitude
     noise: float
+    orthogonal: ClassVar[bool] = False
 
     @property
     def rows(self) -> Array:
@@ -112,6 +114,7 @@ class GramPosterior:
     kernel: GramKernel
     solved: Solved
     noise: float
+    orthogonal: ClassVar[bool] = False
 
     @property
     def rows(self) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from termwise.__about__ import __version__
 from termwise.errors import ModelFileError, TermwiseWarning
 from termwise.estimators.additive import AdditiveGPClassifier, AdditiveGPRegressor
+from termwise.estimators.deep import DeepKernelRegressor
 from termwise.estimators.fitted import FittedModel
 from termwise.estimators.oak import OAKClassifier, OAKRegressor
 from termwise.estimators.predicting import PosteriorRegressor
@@ -22,6 +23,7 @@ from termwise.estimators.spherical import Spherical, SphericalGPClassifier, Sphe
 from termwise.estimators.targets import LIKELIHOODS, NORMAL
 from termwise.explain.terms import Term
 from termwise.io.archive import ARRAYS, FORMAT, OPTIONAL
+from termwise.io.deep import deep_arrays, describe_deep
 from termwise.io.projected import PROJECTION, describe_projected
 from termwise.io.spherical import describe_spherical
 from termwise.kernels.component import Component
@@ -38,6 +40,7 @@ ESTIMATORS: dict[str, type[FittedModel]] = {
         ProjectedGPRegressor,
         SphericalGPRegressor,
         SphericalGPClassifier,
+        DeepKernelRegressor,
     )
 }
 
@@ -99,6 +102,8 @@ def _own(model: FittedModel) -> dict[str, Any]:
     """The way into the posterior, and its kernel."""
     if isinstance(model, ProjectedGPRegressor):
         return describe_projected(model)
+    if isinstance(model, DeepKernelRegressor):
+        return describe_deep(model)
     return describe_spherical(model) if isinstance(model, Spherical) else _additive(model)
 
 
@@ -115,6 +120,8 @@ def _additive(model: Any) -> dict[str, Any]:
 
 def arrays_of(model: FittedModel) -> dict[str, Array]:
     """The arrays of a model, by name; those of one label of many have its number before it."""
+    if isinstance(model, DeepKernelRegressor):
+        return deep_arrays(model)
     parts = parts_of(model)
     found = {
         name if parts == [model] else f"{number}.{name}": getattr(part.posterior_, name)
@@ -169,7 +176,11 @@ def _names(terms: Any) -> Any:
     return _plain([term.name if isinstance(term, Term) else term for term in terms])
 
 
-PARAMS: dict[str, Callable[[Any], Any]] = {"class_weight": _pairs, "terms": _names}  # else as they are
+PARAMS: dict[str, Callable[[Any], Any]] = {
+    "class_weight": _pairs,
+    "terms": _names,
+    "sets": _names,
+}  # else as they are
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from termwise.encode.encoder import ColumnEncoder, Encoder, LevelEncoder
 from termwise.encode.flow import Flow
 from termwise.encode.scale import Standardise
 from termwise.estimators.columns import ColumnChoice
+from termwise.estimators.deep import DeepKernelRegressor
 from termwise.estimators.fitted import FittedModel
 from termwise.estimators.options import KERNELS, one_of
 from termwise.estimators.predicting import PosteriorRegressor
@@ -24,6 +25,7 @@ from termwise.estimators.spherical import Spherical
 from termwise.estimators.targets import LIKELIHOODS, NORMAL
 from termwise.inference.result import FitResult, Status
 from termwise.io.archive import ARRAYS, FIRST_FORMAT, OPTIONAL
+from termwise.io.deep import restore_deep
 from termwise.io.describe import ESTIMATORS
 from termwise.io.numbers import built, known, noise_of, number, numbers
 from termwise.io.projected import PROJECTION, restore_encoder, restore_kernel
@@ -86,7 +88,7 @@ def _fitted(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array]
     if isinstance(model, ProjectedGPRegressor):
         model.n_directions_ = len(encoder.groups)
         model.inference_ = one_of("inference", document["inference"], INFERENCES[1:])
-    elif not isinstance(model, Spherical):
+    elif not isinstance(model, (Spherical, DeepKernelRegressor)):
         model.columns_ = _choices(document["columns"], encoder)
     _keep_names(model, encoder)
     return model
@@ -108,6 +110,8 @@ def _of_kind(model: Any, document: Mapping[str, Any], arrays: Mapping[str, Array
         for name in ROWS & arrays.keys():
             check_lengthened(name, arrays[name], angles)
         return lengthened, Posterior(angles, **arrays, noise=noise_of(document), terms=None)
+    if isinstance(model, DeepKernelRegressor):
+        return encoder, cast("Posterior", restore_deep(model, encoder, document, arrays))
     return encoder, _posterior(document, encoder, arrays)
 
 

@@ -47,6 +47,11 @@ class Posterior:
         return self.kernel
 
     @property
+    def orthogonal(self) -> bool:
+        """Whether each term is orthogonal to all others, so that shares are parts of one variance."""
+        return self.kernel.orthogonal
+
+    @property
     def additive(self) -> AdditiveKernel:
         """The kernel, where it must be a sum over subsets of columns."""
         assert isinstance(self.kernel, AdditiveKernel), "terms are not those of subsets of columns"

@@ -47,8 +47,9 @@ class Report:
         several = [explanations] if isinstance(explanations, Explanation) else list(explanations)
         if any(explanation.runs is None for explanation in several):
             raise OptionError(
-                "a report needs an explanation of a model that can run in a page, which one along directions "
-                "cannot; make it by model.explain() of another, or draw this by explain().plot()"
+                "a report needs an explanation of a model that can run in a page, which one along "
+                "directions or of networks cannot; make it by model.explain() of another, or draw this by "
+                "explain().plot()"
             )
         self.explanations, self.title, self.rows = several, title, rows
         self.judged = Judged(checks, scores, concurvity)
