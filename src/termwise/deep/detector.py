@@ -24,7 +24,8 @@ SMALL = (32, 32)  # of the additive model that says how many sets there are
 # minibatches would hold those that do nothing away from zero, and their products make up the strengths.
 SHRINKING = 0.2
 STEPS, BATCH = 1000, 100  # of its training: long enough for weights that do nothing to come to zero
-JUDGED = 0.2  # of the rows say whether a set helps
+MOST_TRIED = 5000  # rows on which sets are tried: more would say the same of those that matter
+JUDGED = 0.2  # of these say whether a set helps
 LEAST_GAIN, CERTAIN = 0.01, 2.0  # a part of what is unexplained, and standard errors, by which it must
 IN_VAIN = 3  # sets in a row that do not help, before no more are tried
 
@@ -143,6 +144,8 @@ def _helpful(
     may have more to learn by now; if it does, the model is learned anew with it.
     """
     drawing, learning = rng.spawn(2)
+    chosen = np.sort(drawing.permutation(len(y))[:MOST_TRIED])
+    X, y = X[chosen], y[chosen]
     judged = parted(len(y), drawing, JUDGED)
     inner = parted(judged.train.size, drawing)
     rows = Rows(judged.train[inner.train], judged.train[inner.validation])

@@ -1,0 +1,44 @@
+"""The made-up functions of the benchmark of networks: defined everywhere, of the columns they should be of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.deep import FUNCTIONS, METHODS, Made, published
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_a_sum_over_its_sets(name: str) -> None:
+    made = FUNCTIONS[name]
+    assert _parts_of(made) == {frozenset(columns) for columns in made.sets}
+    X, y, X_test, truth = made.rows(0)
+    assert X.shape == (made.n, made.d)
+    assert np.all(np.isfinite(y))
+    assert np.all(np.isfinite(truth))
+    assert np.std(y - made.function(X.T)) == pytest.approx(0.1, rel=0.15)
+    np.testing.assert_array_equal(truth, made.function(X_test.T))
+
+
+def _parts_of(made: Made) -> set[frozenset[int]]:
+    """The largest sets whose columns interact, by mixed differences of the function."""
+    rng = np.random.default_rng(0)
+    low, high = rng.uniform(-0.9, 0.9, (2, made.d, 50))
+    found: set[frozenset[int]] = set()
+    for code in range(1 << made.d):
+        columns = [column for column in range(made.d) if code >> column & 1]
+        if not 2 <= len(columns) <= 4:
+            continue
+        total = np.zeros(50)
+        for choice in range(1 << len(columns)):
+            x = low.copy()
+            up = [column for place, column in enumerate(columns) if choice >> place & 1]
+            x[up] = high[up]
+            total += (-1.0) ** len(up) * made.function(x)
+        if np.max(np.abs(total)) > 1e-9:
+            found.add(frozenset(columns))
+    return {columns for columns in found if not any(columns < other for other in found)}
+
+
+def test_the_paper_has_an_error_for_each() -> None:
+    assert set(published()) == {(name, method) for name in FUNCTIONS for method in METHODS}
