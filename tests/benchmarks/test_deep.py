@@ -1,4 +1,4 @@
-"""The made-up functions of the benchmark of networks: defined everywhere, of the columns they should be of."""
+"""The made-up functions of the benchmark of networks: defined everywhere, of the columns that they name."""
 
 from __future__ import annotations
 
