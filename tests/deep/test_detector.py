@@ -47,7 +47,9 @@ def test_the_same_seed_finds_the_same() -> None:
 
 def test_noise_has_no_interactions_that_help() -> None:
     rng = np.random.default_rng(0)
-    found = tw.detect_interactions(rng.standard_normal((200, 4)), rng.standard_normal(200), n_seeds=2)
+    found = tw.detect_interactions(
+        rng.standard_normal((200, 4)), rng.standard_normal(200), n_seeds=2, max_epochs=60
+    )
     assert found.kept == []
     assert found.sets() == [(name,) for name in found.names] == found.terms()
 
@@ -55,7 +57,8 @@ def test_noise_has_no_interactions_that_help() -> None:
 def test_a_sum_of_single_columns_has_none_either() -> None:
     rng = np.random.default_rng(1)
     X = rng.uniform(-1.7, 1.7, (400, 3))
-    found = tw.detect_interactions(X, np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 + X[:, 2], n_seeds=2)
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 + X[:, 2]
+    found = tw.detect_interactions(X, y, n_seeds=2, max_epochs=100)
     assert found.kept == []
 
 

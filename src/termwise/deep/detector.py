@@ -22,12 +22,17 @@ SMALL = (32, 32)  # of the additive model that says how many sets there are
 # Of the network of all columns only, so that what single columns do is left to the others. Weights are moved
 # towards zero by this part of each step of Adam: as a part of the loss, as section 5.1 has it, the noise of
 # minibatches would hold those that do nothing away from zero, and their products make up the strengths.
-SHRINKING = 0.2
-STEPS, BATCH = 1000, 100  # of its training: long enough for weights that do nothing to come to zero
+SHRINKING = (0.05, 0.1, 0.2)
+TRIES = 2  # networks of each
+# Of those with about the least validation error the largest is taken, with the fewest weights: so many times
+# the least, and a part of the variance of the target more.
+TOLERATED, ANYWAY = 1.25, 0.01
+STEPS = 2000  # of training: long enough for weights that do nothing to come to zero
+BATCHES, LEAST_BATCH, MOST_BATCH = 40, 100, 500  # of an epoch, and their rows
 MOST_TRIED = 5000  # rows on which sets are tried: more would say the same of those that matter
 JUDGED = 0.2  # of these say whether a set helps
-LEAST_GAIN, CERTAIN = 0.01, 2.0  # a part of what is unexplained, and standard errors, by which it must
-IN_VAIN = 3  # sets in a row that do not help, before no more are tried
+LEAST_GAIN, CERTAIN = 0.03, 3.0  # a part of what is unexplained, and standard errors, by which it must
+IN_VAIN = 4  # sets in a row that do not help, before no more are tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +60,9 @@ class Search:
 
     def network(self, n_rows: int) -> Descent:
         """How the networks that are asked are trained."""
-        epochs = -(-STEPS // max(1, round(n_rows / BATCH)))
-        return Descent(max_epochs=min(epochs, self.max_epochs), batch=BATCH, whole=True)
+        batch = int(np.clip(n_rows // BATCHES, LEAST_BATCH, MOST_BATCH))
+        epochs = -(-STEPS // max(1, round(n_rows / batch)))
+        return Descent(max_epochs=min(epochs, self.max_epochs), batch=batch, whole=True)
 
     @property
     def test(self) -> Descent:
@@ -66,9 +72,12 @@ class Search:
 
 def detect(X: Array, y: Array, sources: Sequence[int], search: Search, rng: np.random.Generator) -> Detection:
     """Train, rank, and test in the order of the ranks; y is standardised."""
-    splitting, training, testing = rng.spawn(3)
-    rows = parted(len(y), splitting)
-    trend = _networks(X, y, sources, search, rows, training)
+    splitting, choosing, training, testing = rng.spawn(4)
+    rows, how = parted(len(y), splitting), search.network(len(y))
+    _, tried = _networks(X, y, sources, SHRINKING * TRIES, how, rows, choosing)
+    errors = tried.reshape(TRIES, -1).min(axis=0)  # one may have come to a halt early
+    chosen = max(np.array(SHRINKING)[errors <= TOLERATED * np.min(errors) + ANYWAY])
+    trend, _ = _networks(X, y, sources, (chosen,) * search.seeds, how, rows, training)
     each = [set_strengths(trend[0], seed, sources, search.max_size) for seed in range(search.seeds)]
     strengths = mean_strengths(each)
     order = ranked(strengths)
@@ -80,17 +89,25 @@ def detect(X: Array, y: Array, sources: Sequence[int], search: Search, rng: np.r
 
 
 def _networks(
-    X: Array, y: Array, sources: Sequence[int], search: Search, rows: Rows, rng: np.random.Generator
-) -> tuple[Networks, Networks]:
-    """As many networks of all columns as seeds, each beside one for each column; trained together."""
+    X: Array,
+    y: Array,
+    sources: Sequence[int],
+    shrinking: Sequence[float],
+    how: Descent,
+    rows: Rows,
+    rng: np.random.Generator,
+) -> tuple[tuple[Networks, Networks], Array]:
+    """Networks of all columns that shrink so fast, each beside one for each column; and validation errors."""
     drawing, alone, shuffling = rng.spawn(3)
+    count = len(shrinking)
     single = inputs_of([(column,) for column in range(max(sources) + 1)], sources)
-    mixed = drawn_networks((tuple(range(X.shape[1])),) * search.seeds, TOGETHER, 1, drawing)
+    mixed = drawn_networks((tuple(range(X.shape[1])),) * count, TOGETHER, 1, drawing)
     parts = [
-        Trainable(mixed, X, search.seeds),
-        Trainable(drawn_networks(single * search.seeds, ALONE, 1, alone), X, search.seeds),
+        Trainable(mixed, X, count),
+        Trainable(drawn_networks(single * count, ALONE, 1, alone), X, count),
     ]
     target = torch.as_tensor(y, dtype=torch.float32)
+    speed = torch.as_tensor(shrinking, dtype=torch.float32)[:, None, None]
 
     def errors(chosen: NDArray[np.intp]) -> torch.Tensor:
         return (target[chosen] - parts[0].summed(chosen) - parts[1].summed(chosen)) ** 2
@@ -101,15 +118,15 @@ def _networks(
     def shrink(step: float) -> None:
         with torch.no_grad():
             for weight in parts[0].weights:
-                weight.copy_(weight.sign() * (weight.abs() - step * SHRINKING).clamp(min=0.0))
+                weight.copy_(weight.sign() * (weight.abs() - step * speed).clamp(min=0.0))
 
     def score() -> Array:
         with torch.no_grad():
             found: Array = errors(rows.validation).mean(dim=1).double().numpy()
         return found
 
-    descend(parts, loss, score, rows.train, search.network(rows.train.size), shuffling, after=shrink)
-    return parts[0].kept(), parts[1].kept()
+    left, _ = descend(parts, loss, score, rows.train, how, shuffling, after=shrink)
+    return (parts[0].kept(), parts[1].kept()), left
 
 
 def _mean(trend: tuple[Networks, Networks], seeds: int) -> tuple[Networks, Networks]:
@@ -166,10 +183,11 @@ def _helpful(
 
 def _better(left: Array, by_parts: Array, by_set: Array) -> bool:
     """Whether the errors of a set are surely smaller than those of its parts, and those without either."""
-    least = min((left, by_parts), key=lambda errors: float(np.mean(errors**2)))
-    gain = least**2 - by_set**2
+    # Absolute errors: squares of a few rows far off would hide what is gained in all others.
+    least, by_set = min((np.abs(left), np.abs(by_parts)), key=np.mean), np.abs(by_set)
+    gain = least - by_set
     error = float(np.std(gain)) / np.sqrt(gain.size)
-    return bool(np.mean(gain) > max(LEAST_GAIN * float(np.mean(least**2)), CERTAIN * error))
+    return bool(np.mean(gain) > max(LEAST_GAIN * float(np.mean(least)), CERTAIN * error))
 
 
 def _left(

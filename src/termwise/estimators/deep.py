@@ -118,7 +118,7 @@ class DeepKernelRegressor(TermRegressor):
         max_epochs: int = 300,
         learning_rate: float | None = None,
         n_inducing: int | None = None,
-        n_restarts: int = 1,
+        n_restarts: int = 2,
         categorical: Any = "auto",
         unknown: str = "mean",
         random_state: Any = None,
