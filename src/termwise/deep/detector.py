@@ -158,7 +158,8 @@ def _helpful(
 
     Beside networks of all single columns, sets are tried in the order of their ranks. Each learns what the
     additive model so far has left. It must do so better than all its parts of one column less together, which
-    may have more to learn by now; if it does, the model is learned anew with it.
+    may have more to learn by now; if it does, the model is learned anew with it. Sets that were refused
+    before that are tried again: what they do may have been hidden by what was still to be learned.
     """
     drawing, learning = rng.spawn(2)
     chosen = np.sort(drawing.permutation(len(y))[:MOST_TRIED])
@@ -168,17 +169,19 @@ def _helpful(
     rows = Rows(judged.train[inner.train], judged.train[inner.validation])
     model: list[Subset] = [(column,) for column in range(max(sources) + 1)]
     left = _left(X, y, inputs_of(model, sources), how, rows, learning)
-    kept: list[bool] = []
-    for columns in order:
-        if len(kept) >= IN_VAIN and not any(kept[-IN_VAIN:]):
-            break
+    waiting: list[Subset] = list(order)
+    refused: list[Subset] = []
+    while waiting and len(refused) < IN_VAIN:
+        columns = waiting.pop(0)
         parts = list(combinations(columns, len(columns) - 1))
         tried = [_left(X, left, inputs_of(one, sources), how, rows, learning) for one in (parts, [columns])]
-        kept.append(_better(*(one[judged.validation] for one in (left, *tried))))
-        if kept[-1]:
-            model.append(columns)
-            left = _left(X, y, inputs_of(model, sources), how, rows, learning)
-    return (*kept, *[False] * (len(order) - len(kept)))
+        if not _better(*(one[judged.validation] for one in (left, *tried))):
+            refused.append(columns)
+            continue
+        model.append(columns)
+        left = _left(X, y, inputs_of(model, sources), how, rows, learning)
+        waiting, refused = refused + waiting, []
+    return tuple(columns in model for columns in order)
 
 
 def _better(left: Array, by_parts: Array, by_set: Array) -> bool:
