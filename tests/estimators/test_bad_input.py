@@ -268,6 +268,8 @@ COMMON = [
     ("n_inducing", 0, "n_inducing is 0; use a whole number, at least 1"),
     ("n_inducing", 1.5, "n_inducing is 1.5; use a whole number"),
     ("n_inducing", "all", "n_inducing is 'all'; use a whole number"),
+    ("n_orthogonal", -1, "n_orthogonal is -1; use a whole number, at least 0"),
+    ("n_orthogonal", 1.5, "n_orthogonal is 1.5; use a whole number"),
     ("inducing", "random", r"inducing is 'random'; use one of 'variance', 'greedy', 'kmeans\+\+'"),
     ("inducing", None, "inducing is None; use one of 'variance'"),
     ("n_restarts", 0, "n_restarts is 0; use a whole number, at least 1"),

@@ -54,10 +54,3 @@ def test_engines_without_inducing_rows_have_none(inference):
     X, y, _ = table(60)
     with pytest.raises(OptionError, match="n_orthogonal is 5 and inference"):
         OAKRegressor(max_order=1, inference=inference, n_orthogonal=5).fit(X, y)
-
-
-@pytest.mark.parametrize("count", [-1, 1.5, "many"])
-def test_their_number_is_a_whole_number(count):
-    X, y, _ = table(60)
-    with pytest.raises(OptionError, match="n_orthogonal"):
-        OAKRegressor(n_orthogonal=count).fit(X, y)
