@@ -9,7 +9,7 @@ from termwise import OAKRegressor
 from termwise.encode.rows import ArrayChunk
 from termwise.inference.calibrate import FACTORS, LeftOut, leave_out, together
 from termwise.inference.exact import ExactObjective
-from termwise.inference.fit import FitOptions, fit_exact
+from termwise.inference.fit import Candidate, FitOptions, fit_exact
 from tests.inference.mixed import mixed_model
 
 NOISE = 0.5
@@ -84,7 +84,7 @@ def test_folds_are_put_together():
 
 def test_a_factor_of_all_variances_leaves_means_and_widens_the_rest():
     model, X, y = a_table(1)
-    found = fit_exact(model, ArrayChunk(X, y), FitOptions(n_starts=1), np.random.default_rng(0))
+    found = fit_exact([Candidate(model, ArrayChunk(X, y))], FitOptions(n_starts=1), np.random.default_rng(0))
     posterior = found.posterior
     wider = posterior.scaled(3.0)
     np.testing.assert_allclose(wider.mean(posterior.centres), posterior.mean(posterior.centres), atol=1e-10)

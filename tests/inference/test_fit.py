@@ -9,7 +9,7 @@ from termwise.encode.rows import ArrayChunk
 from termwise.inference import sites
 from termwise.inference.columns import FixedColumn, WarpedColumn
 from termwise.inference.exact import ExactObjective
-from termwise.inference.fit import FitOptions, fit_exact
+from termwise.inference.fit import Candidate, FitOptions, explains_nothing, fit_exact, preferred
 from termwise.inference.levels import LevelColumn
 from termwise.inference.model import Model
 from termwise.inference.orders import EachOrder
@@ -49,7 +49,7 @@ def model_of(X, loadings=(0.1, 0.4, -0.3)):
 def fit(X, y, *, model=None, monitor=None, seed=0, **options):
     model = model or model_of(X)
     chosen = FitOptions(**{"n_starts": 1, "n_jobs": 1, **options})
-    return fit_exact(model, ArrayChunk(X, y), chosen, np.random.default_rng(seed), monitor)
+    return fit_exact([Candidate(model, ArrayChunk(X, y))], chosen, np.random.default_rng(seed), monitor)
 
 
 @pytest.fixture(scope="module")
@@ -181,3 +181,48 @@ def test_a_fit_says_what_was_added_to_the_diagonal_with_sites(monkeypatch):
     model = replace(model_of(X), likelihood=Logit())
     monkeypatch.setattr(cholesky, "JITTERS", (1e-9,))
     assert 1e-9 < fit(X, (y > 0.0).astype(float), model=model, max_steps=2).result.jitter < 1e-6
+
+
+def labelled(rows=80):
+    """Labels by the first of two numbers, the rows, and the same with that number in another order."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((rows, 2))
+    y = (rng.random(rows) < 1.0 / (1.0 + np.exp(-3.0 * X[:, 0]))).astype(float)
+    columns = (FixedColumn(Normal(), SquaredExponential),) * 2
+    model = Model(columns, EachOrder((0, 1)), Logit())
+    mixed = np.column_stack([rng.permutation(X[:, 0]), X[:, 1]])
+    return Candidate(model, ArrayChunk(X, y)), Candidate(model, ArrayChunk(mixed, y))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_of_several_candidates_the_evidence_chooses(place):
+    """Starts are shared out in turn, and the fit is that of the chosen one alone."""
+    right, wrong = labelled()
+    both = [right, wrong] if place == 0 else [wrong, right]
+    found = fit_exact(both, FitOptions(n_starts=2, n_jobs=1), np.random.default_rng(0))
+    alone = fit_exact([right], FitOptions(n_starts=1, n_jobs=1), np.random.default_rng(0))
+    assert found.chosen == place == preferred(both, 1, np.random.default_rng(0))
+    assert len(found.result.starts) == 2
+    assert found.result.starts[place] == found.result.objective > found.result.starts[1 - place]
+    np.testing.assert_allclose(found.result.objective, alone.result.objective, rtol=1e-10)
+    np.testing.assert_array_equal(found.posterior.rows, alone.posterior.rows)
+
+
+def test_one_start_is_of_the_first_candidate_unless_that_explains_nothing():
+    right, wrong = labelled()
+    found, other = (
+        fit_exact(both, FitOptions(n_starts=1, n_jobs=1), np.random.default_rng(0))
+        for both in ([right, wrong], [wrong, right])
+    )
+    assert (found.chosen, len(found.result.starts)) == (0, 1)
+    assert (other.chosen, len(other.result.starts)) == (1, 3)
+
+
+def test_where_nothing_is_found_every_candidate_begins_again_from_afar():
+    """Labels by a coin: both candidates explain nothing, and both are tried with long lengthscales."""
+    right, wrong = labelled()
+    y = np.random.default_rng(0).integers(0, 2, right.rows.y.size).astype(float)
+    both = [replace(one, rows=replace(one.rows, y=y)) for one in (right, wrong)]
+    found = fit_exact(both, FitOptions(n_starts=2, n_jobs=1), np.random.default_rng(0))
+    assert explains_nothing(found.model, found.theta)
+    assert len(found.result.starts) == 4

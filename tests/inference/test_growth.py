@@ -12,7 +12,7 @@ from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
 from termwise.inference import growth, stochastic
 from termwise.inference.columns import FixedColumn
-from termwise.inference.fit import FitOptions, fit_exact
+from termwise.inference.fit import Candidate, FitOptions, fit_exact
 from termwise.inference.growth import GAIN, grown, wide_enough
 from termwise.inference.model import Model
 from termwise.inference.orders import AllSubsets, EachOrder
@@ -128,7 +128,9 @@ def test_a_climb_that_was_cut_short_is_no_reason_for_an_order():
     columns = (FixedColumn(Normal(), SquaredExponential),) * 4
     rows, options = ArrayChunk(X, y / y.std()), FitOptions(n_starts=1, max_steps=4)
     tried, not_tried = (
-        fit_exact(Model(columns, EachOrder((0, 1), 4, most)), rows, options, np.random.default_rng(0))
+        fit_exact(
+            [Candidate(Model(columns, EachOrder((0, 1), 4, most)), rows)], options, np.random.default_rng(0)
+        )
         for most in (4, 1)
     )
     assert tried.model.orders.max_order == 1

@@ -11,7 +11,7 @@ from termwise.inference import aligned, interpolated, ski
 from termwise.inference.aligned import aligned_centres, aligned_solution
 from termwise.inference.columns import FixedColumn, WarpedColumn
 from termwise.inference.exact import ExactObjective
-from termwise.inference.fit import FitOptions, fit_exact
+from termwise.inference.fit import Candidate, FitOptions, fit_exact
 from termwise.inference.fit_ski import SkiOptions, fine_enough, fit_ski, grid_error
 from termwise.inference.interpolated import Interpolated, covering
 from termwise.inference.model import Model
@@ -189,7 +189,7 @@ def test_few_rows_learn_as_exactly_as_exact_inference():
     model, X, y, _ = sample()
     rows = ArrayChunk(X, y)
     by_grid = fit_ski(model, rows, SkiOptions(), np.random.default_rng(0))
-    exact = fit_exact(model, rows, FitOptions(), np.random.default_rng(0))
+    exact = fit_exact([Candidate(model, rows)], FitOptions(), np.random.default_rng(0))
     assert by_grid.result.objective == pytest.approx(exact.result.objective, abs=0.01)
     new = model.encoded(exact.theta, X + 0.1), model.encoded(by_grid.theta, X + 0.1)
     sd = np.sqrt(exact.posterior.variance(new[0]) / exact.result.scale)

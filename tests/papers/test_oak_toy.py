@@ -14,7 +14,7 @@ import pytest
 from termwise import AdditiveGPRegressor, OAKRegressor
 from termwise.encode.rows import ArrayChunk
 from termwise.inference.columns import FixedColumn
-from termwise.inference.fit import FitOptions, fit_exact
+from termwise.inference.fit import Candidate, FitOptions, fit_exact
 from termwise.inference.model import Model
 from termwise.inference.orders import EachOrder
 from termwise.kernels.squared_exponential import SquaredExponential
@@ -155,7 +155,8 @@ def fitted_at(first_order_variance, *, constrained):
         FirstOrderAt(variance=first_order_variance),
     )
     options, rng = FitOptions(n_starts=2, n_jobs=1), np.random.default_rng(0)
-    found = fit_exact(model, ArrayChunk(columns.T.copy(), (y - y.mean()) / y.std()), options, rng)
+    rows = ArrayChunk(columns.T.copy(), (y - y.mean()) / y.std())
+    found = fit_exact([Candidate(model, rows)], options, rng)
     return found.result.objective, np.var(found.posterior.term_mean((0, 1), columns.T))
 
 

@@ -129,6 +129,11 @@ class Encoder:
         """The columns of the table that have an effect: all that are encoded."""
         return self.names
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether there is a column that a flow could bend."""
+        return any(isinstance(column, NumberEncoder) for column in self.columns)
+
     def transform(self, table: Table, *, owner: str = "the model") -> Array:
         """The encoded rows, (n, active columns), with NaN for what is missing or not known."""
         matched = self.schema.check(table, owner=owner)

@@ -40,8 +40,8 @@ class Unconstrained(AdditiveModel):
     def _plan(self, encoder: Encoder) -> ColumnPlan:
         return ColumnPlan(KERNELS[self.kernel], ["auto"] * len(encoder.names), False, False, False)
 
-    def _uses_flow(self) -> bool:
-        return False
+    def _flows(self) -> tuple[bool, ...]:
+        return (False,)
 
 
 class AdditiveGPRegressor(Unconstrained, AdditiveRegressor):

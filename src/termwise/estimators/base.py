@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from termwise.encode.encoder import Encoder, fit_encoder
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import OptionError
-from termwise.estimators.columns import ColumnPlan, learned_encoder, plan_columns, require_columns
+from termwise.estimators.columns import ColumnPlan, Encoding, learned_encoder, plan_columns, require_columns
 from termwise.estimators.dataset import Given, Task, checkpoint_folder, opened
 from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory, learn
 from termwise.estimators.known import Wanted, know
@@ -26,7 +26,7 @@ from termwise.estimators.targets import Target
 from termwise.estimators.terms import TermModel
 from termwise.inference.alone import alone
 from termwise.inference.columns import TrainableColumn
-from termwise.inference.fit import Fit
+from termwise.inference.fit import Candidate, Fit
 from termwise.inference.inducing import CHOICES
 from termwise.inference.model import Model
 from termwise.inference.orders import EachOrder, Orders
@@ -70,8 +70,8 @@ class AdditiveModel(TermModel):
         """What is asked of the columns."""
 
     @abstractmethod
-    def _uses_flow(self) -> bool:
-        """Whether numbers are bent towards the normal before anything else."""
+    def _flows(self) -> tuple[bool, ...]:
+        """Whether numbers are bent towards the normal before anything else; both if the evidence chooses."""
 
     def _learn(self, table: Table, target: Target) -> tuple[Encoder, Fit]:
         """Learn from a table and a target in the units that the engine works in; writes `columns_`."""
@@ -80,20 +80,29 @@ class AdditiveModel(TermModel):
             table, target = merged_rows(table, target)
         schema = schema_of(table, self.categorical)
         table = schema.check(table, owner=type(self).__name__)
+        encodings = [self._encoding(schema, table, target, flow) for flow in self._flows()]
+        if not encodings[0].encoder.has_numbers:
+            encodings = encodings[:1]  # all are the same
+        rng = np.random.default_rng(seed_of(self.random_state))
+        with monitored(self.progress) as monitor:
+            found = learn([one.candidate for one in encodings], self._asked(), rng, monitor)
+        chosen = encodings[found.chosen]
+        self.columns_ = chosen.choices
+        result = replace(found.result, rows=n_rows)
+        return learned_encoder(chosen.encoder, found), replace(found, result=result)
+
+    def _encoding(self, schema: Schema, table: Table, target: Target, flow: bool) -> Encoding:
+        """The table encoded, and the columns that are learned of it."""
         counted = repeated_rows(target.times, table.n_rows)
-        flow, unknown, only = self._uses_flow(), self.unknown, used_columns(self.terms, schema.names)
+        unknown, only = self.unknown, used_columns(self.terms, schema.names)
         encoder = fit_encoder(schema, table, flow=flow, unknown=unknown, counted=counted, only=only)
         encoder = with_terms(self.terms, encoder)
         require_columns(encoder)
         encoded = encoder.transform(table)
         columns, choices = plan_columns(encoder, encoded[counted], target.hint[counted], self._plan(encoder))
-        rng = np.random.default_rng(seed_of(self.random_state))
         model = self._model(columns, encoder, target.likelihood)
         rows = ArrayChunk(encoded, target.y, target.power, target.offset)
-        with monitored(self.progress) as monitor:
-            found = learn(model, rows, self._asked(), rng, monitor)
-        self.columns_ = choices
-        return learned_encoder(encoder, found), replace(found, result=replace(found.result, rows=n_rows))
+        return Encoding(encoder, choices, Candidate(model, rows))
 
     def _model(
         self, columns: tuple[TrainableColumn, ...], encoder: Encoder, likelihood: Likelihood | None

@@ -10,7 +10,7 @@ import numpy as np
 from termwise.encode.encoder import Encoder, LevelEncoder, NumberEncoder
 from termwise.errors import TableError
 from termwise.inference.columns import FixedColumn, TrainableColumn, WarpedColumn
-from termwise.inference.fit import Fit
+from termwise.inference.fit import Candidate, Fit
 from termwise.inference.levels import LevelColumn
 from termwise.inference.model import Model
 from termwise.kernels.column import Stationary
@@ -41,6 +41,15 @@ class ColumnPlan:
     constrained: bool
     learned: bool
     normalise: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """One way to encode a table, what was chosen for its columns, and what there is to learn of them."""
+
+    encoder: Encoder
+    choices: tuple[ColumnChoice, ...]
+    candidate: Candidate
 
 
 def learned_encoder(encoder: Encoder, found: Fit) -> Encoder:

@@ -23,6 +23,7 @@ class Orthogonal(AdditiveModel):
 
     max_order: int | str | None
     first_order: ClassVar[int]  # up to which "auto" has all terms; more if the data ask for them
+    flows: ClassVar[tuple[bool, ...]] = (True,)  # whether numbers are bent first, if more is to be learned
     terms: Any
     measure: Any
     flow: str | None
@@ -56,8 +57,8 @@ class Orthogonal(AdditiveModel):
                 )
         return ColumnPlan(KERNELS[self.kernel], measures, True, self.flow == "learned", self.normalise)
 
-    def _uses_flow(self) -> bool:
-        return self.flow is not None
+    def _flows(self) -> tuple[bool, ...]:
+        return self.flows if self.flow == "learned" else (self.flow is not None,)
 
 
 class OAKRegressor(Orthogonal, AdditiveRegressor):
@@ -167,6 +168,8 @@ class OAKClassifier(Orthogonal, AdditiveClassifier):
     # A label tells little of a lengthscale: of many columns and few rows the evidence is highest where some
     # have almost nothing left and others bend at every row.
     alike = 0.5
+    # Bent towards the normal, columns that only together tell a label may no longer do so.
+    flows = (True, False)
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from termwise.estimators.predicting import TermRegressor
 from termwise.estimators.targets import NORMAL, prepared_target
 from termwise.explain.directions import Loadings, Sensitivity, coordinate_slopes, sensitivity
 from termwise.inference.directed import TRIED_ROWS, best_count, directed
-from termwise.inference.fit import Fit
+from termwise.inference.fit import Candidate, Fit
 from termwise.inference.fit_ski import interpolable
 from termwise.inference.progress import Monitor, monitored
 from termwise.inference.projected import ProjectedModel
@@ -129,12 +129,12 @@ class ProjectedGPRegressor(TermRegressor):
         by_grid, otherwise = rng.spawn(2)
         if self.inference_ == "ski":
             try:
-                return learn(model, rows, self._asked(), by_grid, monitor)
+                return learn([Candidate(model, rows)], self._asked(), by_grid, monitor)
             except GridError:  # some rows lie very far away
                 if self.inference == "ski":
                     raise
                 self.inference_ = "sparse"
-        return learn(model, rows, self._asked(), otherwise, monitor)
+        return learn([Candidate(model, rows)], self._asked(), otherwise, monitor)
 
     def _asked(self) -> Asked:
         grid = Grid(1.0 / self.n_grid)

@@ -28,7 +28,7 @@ from termwise.inference.climb import (
     first_points,
     free_parameters,
 )
-from termwise.inference.fit import Fit, dense_objective
+from termwise.inference.fit import LONG_LENGTHSCALE, Fit, dense_objective, explains_nothing
 from termwise.inference.growth import grown
 from termwise.inference.inducing import choose_rows
 from termwise.inference.kept import Kept
@@ -151,8 +151,12 @@ class Stages:
 
     def sampled(self, rng: np.random.Generator) -> Climb:
         """The best that samples of the rows can tell, from the smallest to the largest."""
+        self.forecast.next_stage()
         climbs = self.begin(first_points(self.model, self.options.n_starts, rng, FIRST_LENGTHSCALE))
         best = max(climbs, key=lambda one: one.objective)
+        if explains_nothing(self.model, best.theta):
+            climbs += self.begin(first_points(self.model, 1, rng, LONG_LENGTHSCALE))
+            best = max(climbs, key=lambda one: one.objective)
         if best.objective <= -WORST:
             raise NumericalError(
                 "no kernel matrix at any start was positive definite; look for duplicate rows"
@@ -168,7 +172,6 @@ class Stages:
         With many columns and few inducing rows the bound is best where columns are turned off, and a climb
         that begins there does not find back.
         """
-        self.forecast.next_stage()
         rows = self.data.sample.rows(slice(self._exact_rows))
         free = free_parameters(self.model) & ~self.model.late()
         effort = Effort(ROUGH, FIRST_STEPS, None, rows.y.size, FIRST_STEP)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,6 +36,7 @@ FIRST_STEP = 0.3  # of the steepest parameter, if the likelihood is not normal
 LONG_LENGTHSCALE, NOTHING = 2.0, 1e-3  # in sd of the column; of variance, beside that of the likelihood
 Done = TypeVar("Done")
 SERIAL_BLAS = 700  # rows below which threads inside LAPACK cost more than they bring
+PREFERRED_ROWS = 600  # at most, by whose evidence a candidate is chosen before all rows are looked at
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,23 @@ class FitOptions:
 
 
 @dataclass(frozen=True, eq=False)
+class Candidate:
+    """A model and the rows as it reads them: a table can be encoded in more than one way."""
+
+    model: Learnable
+    rows: ArrayChunk
+
+
+@dataclass(frozen=True, eq=False)
 class Fit:
-    """The best parameters, the posterior there, and how it went."""
+    """The best parameters, the posterior there, how it went, and which of several candidates this is."""
 
     model: Learnable
     theta: Array
     posterior: Posterior
     noise: Noise
     result: FitResult
+    chosen: int = 0
 
     @property
     def likelihood(self) -> Likelihood | None:
@@ -77,20 +87,23 @@ def dense_objective(
 
 
 def fit_exact(
-    model: Learnable,
-    rows: ArrayChunk,
+    candidates: Sequence[Candidate],
     options: FitOptions,
     rng: np.random.Generator,
     monitor: Monitor | None = None,
 ) -> Fit:
-    """Maximise log marginal likelihood + log prior over all parameters, from several starts."""
+    """Maximise log marginal likelihood + log prior over all parameters, from several starts.
+
+    Starts are shared out among the candidates in turn, and the best of all is gone on with.
+    """
     clock = Clock()
     watch = partial(_watch, monitor, clock)
-    climbs = _climbs(model, rows, options, rng, watch)
-    best = max(climbs, key=lambda climb: climb.objective)
+    climbs = _climbs(candidates, options, rng, watch)
+    chosen, best = _best(climbs)
     if best.objective <= -WORST:
         raise NumericalError("no kernel matrix at any start was positive definite; look for duplicate rows")
-    evaluations = sum(climb.evaluations for climb in climbs) - best.evaluations
+    model, rows = candidates[chosen].model, candidates[chosen].rows
+    evaluations = sum(climb.evaluations for _, climb in climbs) - best.evaluations
     model, best = _grown(model, best, rows, options, watch(len(climbs), rows.y.size))
     objective = dense_objective(model, rows, cores(), options.rule)
     posterior = objective.posterior(best.theta)
@@ -109,33 +122,58 @@ def fit_exact(
         evaluations=evaluations,
         seconds=clock(),
         jitter=objective.jitter,
-        starts=tuple(climb.objective for climb in climbs),
+        starts=tuple(climb.objective for _, climb in climbs),
         rows=rows.y.size,
         scale=scatter.factor,
     )
-    return Fit(model, best.theta, posterior, scatter.noise, result)
+    return Fit(model, best.theta, posterior, scatter.noise, result, chosen)
+
+
+def preferred(candidates: Sequence[Candidate], n_jobs: int | None, rng: np.random.Generator) -> int:
+    """Which candidate the evidence of some rows is highest of, from one start each."""
+    if len(candidates) == 1:
+        return 0
+    some = rng.permutation(candidates[0].rows.y.size)[:PREFERRED_ROWS]
+    seen = [replace(one, rows=one.rows.rows(some)) for one in candidates]
+    options = FitOptions(n_starts=len(candidates), n_jobs=n_jobs)
+    return _best(_climbs(seen, options, rng, partial(_watch, None, Clock())))[0]
+
+
+def _best(climbs: Sequence[tuple[int, Climb]]) -> tuple[int, Climb]:
+    return max(climbs, key=lambda found: found[1].objective)
 
 
 def _climbs(
-    model: Learnable,
-    rows: ArrayChunk,
+    candidates: Sequence[Candidate],
     options: FitOptions,
     rng: np.random.Generator,
     watch: Callable[[int, int], Watch],
-) -> list[Climb]:
-    """From every start; of sites, once more with long lengthscales where short ones explain nothing."""
-    starts = first_points(model, options.n_starts, rng)
+) -> list[tuple[int, Climb]]:
+    """From every start, with the candidate it is of; once more from afar where nothing was found."""
+    n_rows, count = candidates[0].rows.y.size, len(candidates)
+    points = [first_points(one.model, -(-options.n_starts // count), rng) for one in candidates]
+    starts = [(start % count, points[start % count][start // count]) for start in range(options.n_starts)]
 
-    def climb_from(start: int, threads: int) -> Climb:
-        objective = dense_objective(model, rows, threads, options.rule)
-        return climb(objective, starts[start], _effort(model, options), watch(start, rows.y.size))
+    def climb_from(start: int, threads: int) -> tuple[int, Climb]:
+        which, point = starts[start]
+        one = candidates[which]
+        objective = dense_objective(one.model, one.rows, threads, options.rule)
+        return which, climb(objective, point, _effort(one.model, options), watch(start, n_rows))
 
-    climbs = _side_by_side(climb_from, len(starts), rows.y.size, options)
-    best = max(climbs, key=lambda climb: climb.objective)
-    if model.likelihood is not None and model.variance_of_terms(best.theta) < NOTHING:
-        starts += first_points(model, 1, rng, LONG_LENGTHSCALE)
-        climbs += _side_by_side(lambda _, threads: climb_from(len(climbs), threads), 1, rows.y.size, options)
+    climbs = _side_by_side(climb_from, len(starts), n_rows, options)
+    which, best = _best(climbs)
+    if explains_nothing(candidates[which].model, best.theta):
+        far = [first_points(one.model, 1, rng, LONG_LENGTHSCALE)[0] for one in candidates]
+        starts += list(enumerate(far))
+        climbs += _side_by_side(
+            lambda start, threads: climb_from(options.n_starts + start, threads), count, n_rows, options
+        )
     return climbs
+
+
+def explains_nothing(model: Learnable, theta: Array) -> bool:
+    """Whether a climb of sites has ended where all terms are nothing, as it may from short lengthscales."""
+    return model.likelihood is not None and model.variance_of_terms(theta) < NOTHING
 
 
 def _effort(model: Learnable, options: FitOptions) -> Effort:
