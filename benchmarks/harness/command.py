@@ -8,7 +8,7 @@ import shlex
 import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.data import NoDataError, SetError, folder, read
@@ -16,7 +16,7 @@ from benchmarks.harness.cells import BusyError, Cell, CellsError, Key, held, rea
 from benchmarks.harness.models import maker_error, most_rows, names, own_splits
 from benchmarks.harness.run import Plan, order, run
 from benchmarks.harness.sets import encoded
-from benchmarks.harness.show import Measured, show
+from benchmarks.harness.show import Measured, keep, show
 from benchmarks.harness.tables import TABLES, Table
 from termwise.errors import TermwiseError
 from termwise.inference.progress import duration
@@ -102,18 +102,25 @@ def _measure(
 
 
 def _shown(name: str, wanted: Wanted, path: Path, options: argparse.Namespace, *, now: bool) -> None:
-    """Show what there is now of what is asked for."""
-    planned = set(wanted.cells)
+    """Show what there is now of what is asked for; write down all that there is, also of earlier runs."""
+    there, planned = read_cells(path), set(wanted.cells)
     measured = Measured(
         table=wanted.table,
         models=wanted.models,
-        cells=tuple(cell for cell in read_cells(path) if cell.key in planned),
+        cells=tuple(cell for cell in there if cell.key in planned),
         notes=wanted.notes,
         command=_command(name, options),
         row_number=options.row_number,
         now=now,
     )
-    show(measured, path.parent)
+    show(measured)
+    if len(measured.cells) < len(there):
+        every = argparse.Namespace(**{**vars(options), "datasets": None, "models": None, "splits": None})
+        whole = as_kept(wanted.table, there, every)
+        known = set(whole.cells)
+        cells = tuple(cell for cell in there if cell.key in known)
+        measured = replace(measured, models=whole.models, cells=cells, command=_command(name, every))
+    keep(measured, path.parent)
 
 
 def as_kept(table: Table, there: Sequence[Cell], options: argparse.Namespace) -> Wanted:

@@ -120,16 +120,20 @@ class Parsimony:
     first_order: float | None
 
 
-def parsimony(model: Ours, X: Columns, y: np.ndarray, *, counted: bool = True) -> Parsimony:
-    """Prune to ten terms, and if asked to fewer as long as R², of labels the accuracy, stays.
+def parsimony(
+    model: Ours, X: Columns, y: np.ndarray, *, pruned: bool = True, counted: bool = True
+) -> Parsimony:
+    """If asked, prune to ten terms, and to fewer as long as R², of labels the accuracy, stays.
 
     A model that explains nothing is reached by no term at all, so that its ten terms have a ratio of one.
     """
     if model.name != "OAK":
         return Parsimony(None, None, None)
     estimator = model.estimator
-    whole, empty = estimator.score(X, y), _empty_score(model.task, y)
     first = float(estimator.order_shares_[0])
+    if not pruned:
+        return Parsimony(None, None, first)
+    whole, empty = estimator.score(X, y), _empty_score(model.task, y)
     if whole <= empty:
         return Parsimony(0 if counted else None, 1.0, first)
     ten = estimator.prune(n_terms=TEN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -21,7 +21,7 @@ from benchmarks.harness.compare import (
     paired,
 )
 from benchmarks.harness.glance import as_lines, glance
-from benchmarks.harness.grid import grid
+from benchmarks.harness.grid import Grid, grid
 from benchmarks.harness.limits import limits
 from benchmarks.harness.markdown import as_markdown
 from benchmarks.harness.orders import order_lines
@@ -49,40 +49,57 @@ class Measured:
     now: bool = True  # whether cells were measured by this run; else they may be of another machine
 
 
-def show(measured: Measured, place: Path) -> None:
-    """Print every score, then what it should be; keep the same as Markdown, with figures and the machine."""
+def show(measured: Measured) -> None:
+    """Print every score, then what it should be."""
     if not measured.cells:
         print("nothing was measured yet", file=sys.stderr)
         return
-    table = measured.table
-    cells = sorted(measured.cells, key=lambda cell: table.sets.index(cell.dataset))
+    figures = _limits(measured)
+    texts = [as_text(laid) for _, laid in _grids(measured)]
+    print("\n".join([*texts, *(figure.line() for figure in figures)]))
+    print(summary(figures) if figures else "limits are for whole tables")
+    failed = sum(bool(cell.error) for cell in measured.cells)
+    if failed:
+        print(f"{failed} cells failed; --retry measures them again", file=sys.stderr)
+
+
+def keep(measured: Measured, place: Path) -> None:
+    """Write the same as Markdown, with figures and the machine."""
+    if not measured.cells:
+        return
+    table, cells = measured.table, _in_order(measured)
     where = _where(measured, place)
     parts = [f"# {table.name}: {table.about}", _origin(measured, where)]
     parts += [f"- {note}" for note in measured.notes]
     parts += [_glance(cells, table)]
-    texts = []
-    for score in (*table.scores, *(name for name in ALWAYS if name not in table.scores)):
-        asked = [cell for cell in cells if score not in OWN or cell.model in OURS]
-        found = means(asked, score)
-        if found:
-            models = [model for model in measured.models if any(model in row for row in found.values())]
-            laid = grid(found, score, models=models, paper=_paper(table, score))
-            texts.append(as_text(laid))
-            parts.append(f"## {score}\n\n{as_markdown(laid)}")
+    parts += [f"## {score}\n\n{as_markdown(laid)}" for score, laid in _grids(measured)]
     parts += [_orders(cells, table)]
-    figures = list(limits(table, cells, row_number=measured.row_number))
     place.mkdir(parents=True, exist_ok=True)
     for score in table.scores[:2]:
         parts += [_against(cells, score, table.reference), *_draw(cells, score, place)]
     (place / "table.md").write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
-    (place / ABOUT).write_text(
-        json.dumps(_about(measured, where, figures), indent=2) + "\n", encoding="utf-8"
-    )
-    print("\n".join([*texts, *(figure.line() for figure in figures)]))
-    print(summary(figures) if figures else "limits are for whole tables")
-    failed = sum(bool(cell.error) for cell in cells)
-    if failed:
-        print(f"{failed} cells failed; --retry measures them again", file=sys.stderr)
+    about = _about(measured, where, _limits(measured))
+    (place / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+
+
+def _in_order(measured: Measured) -> list[Cell]:
+    """The cells, in the order of the sets."""
+    return sorted(measured.cells, key=lambda cell: measured.table.sets.index(cell.dataset))
+
+
+def _grids(measured: Measured) -> Iterator[tuple[str, Grid]]:
+    """Every score that some cell has, laid out."""
+    table = measured.table
+    for score in (*table.scores, *(name for name in ALWAYS if name not in table.scores)):
+        asked = [cell for cell in _in_order(measured) if score not in OWN or cell.model in OURS]
+        found = means(asked, score)
+        if found:
+            models = [model for model in measured.models if any(model in row for row in found.values())]
+            yield score, grid(found, score, models=models, paper=_paper(table, score))
+
+
+def _limits(measured: Measured) -> list[Figure]:
+    return list(limits(measured.table, _in_order(measured), row_number=measured.row_number))
 
 
 def _paper(table: Table, score: str) -> dict[str, dict[str, Printed]] | None:

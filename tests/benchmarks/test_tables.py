@@ -137,3 +137,7 @@ def test_only_what_was_asked_for_is_shown(two_sets, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "KNN" in shown
     assert "Linear" not in shown
+    page = (out / "spherical" / "table.md").read_text()
+    assert "KNN" in page
+    assert "Linear" in page, "what is kept is the whole table, whatever part is looked at"
+    assert "--models" not in page
