@@ -114,13 +114,16 @@ def _shown(name: str, wanted: Wanted, path: Path, options: argparse.Namespace, *
         now=now,
     )
     show(measured)
-    if len(measured.cells) < len(there):
-        every = argparse.Namespace(**{**vars(options), "datasets": None, "models": None, "splits": None})
-        whole = as_kept(wanted.table, there, every)
-        known = set(whole.cells)
-        cells = tuple(cell for cell in there if cell.key in known)
-        measured = replace(measured, models=whole.models, cells=cells, command=_command(name, every))
-    keep(measured, path.parent)
+    keep(measured if len(measured.cells) == len(there) else _whole(measured, there, options), path.parent)
+
+
+def _whole(part: Measured, there: Sequence[Cell], options: argparse.Namespace) -> Measured:
+    """All cells of a table of which a part was asked for."""
+    found = {cell.model for cell in there}
+    models = tuple(model for model in names(part.table.asked.task) if model in found)
+    cells = tuple(cell for cell in there if cell.model in models and cell.dataset in part.table.sets)
+    every = argparse.Namespace(**{**vars(options), "datasets": None, "models": None, "splits": None})
+    return replace(part, models=models, cells=cells, command=_command(part.table.name, every))
 
 
 def as_kept(table: Table, there: Sequence[Cell], options: argparse.Namespace) -> Wanted:
