@@ -79,7 +79,8 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         The distribution of a column under which terms are orthogonal.
     flow : {"learned", "fixed", None}
         How numbers are encoded: bent towards the normal and then further as the evidence asks; bent towards
-        the normal only; or standardised only.
+        the normal only; or standardised only. A classifier leaves the first bend out if the evidence is
+        higher without it.
     normalise : bool, default False
         False is the form of the paper, in which a long lengthscale turns a column off. True divides a
         constrained kernel by its mean variance and learns a relevance for each column: the evidence is
@@ -109,7 +110,7 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         apart, so that a step is quicker than with as many of the first kind, and a little less exact.
     n_restarts : int, default 2
         How many starting points are tried; from the third on they are random, and from the second on
-        if the likelihood is not normal.
+        if the likelihood is not normal. Those of a classifier take turns between two encodings of numbers.
     unknown : {"marginalise", "error"}
         What to do with a level not seen in fit.
     progress : bool or callable
