@@ -44,7 +44,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the tables."""
     parser.add_argument("--datasets", type=_listed, metavar="A,B", help="only these sets")
     parser.add_argument("--models", type=_listed, metavar="A,B", help="only these models")
-    parser.add_argument("--splits", type=int, metavar="K", help="only the first K splits")
+    parser.add_argument(
+        "--splits", type=int, metavar="K", help="only the first K splits; with --models also of slow ones"
+    )
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="cells side by side, default: as many as cores"
     )
@@ -143,14 +145,24 @@ def plan(table: Table, options: argparse.Namespace) -> Wanted:
     sizes = dict(_sizes(datasets, options.row_number, notes))
     models = tuple(model for model in models if not _unusable(model, notes))
     cells = order(tuple(sizes), models, splits)
-    ends = {(model, name): end for model in models for name, end in _ends(model, sizes, splits, notes)}
+    own = {model: None if options.models and options.splits else own_splits(model) for model in models}
+    ends = {
+        (model, name): end
+        for model in models
+        for name, end in _ends(model, sizes, splits, notes, own=own[model])
+    }
     cells = [key for key in cells if key.split < ends[key.model, key.dataset]]
     return Wanted(table, models, tuple(cells), tuple(notes))
 
 
-def _ends(model: str, sizes: Mapping[str, int], splits: int, notes: list[str]) -> Iterator[tuple[str, int]]:
-    """How many splits of each set a model is run on: all, fewer if slow, none of too many rows."""
-    most, own = most_rows(model), own_splits(model)
+def _ends(
+    model: str, sizes: Mapping[str, int], splits: int, notes: list[str], *, own: int | None
+) -> Iterator[tuple[str, int]]:
+    """How many splits of each set a model is run on: all, fewer if slow, none of too many rows.
+
+    `own` are those that a slow model has unless both model and splits are asked for.
+    """
+    most = most_rows(model)
     large = {name for name, rows in sizes.items() if most is not None and TRAINED * rows > most}
     if large:
         notes.append(f"{model}: not run on {len(large)} sets of more than {most} rows")

@@ -1,5 +1,6 @@
 """The command that runs benchmarks."""
 
+import argparse
 import shlex
 from importlib import import_module
 
@@ -7,7 +8,9 @@ import pytest
 
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.harness.cells import Cell, held, write_cells
-from benchmarks.harness.command import _ends
+from benchmarks.harness.command import _ends, add_options, plan
+from benchmarks.harness.models import own_splits
+from benchmarks.harness.tables import TABLES
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -54,13 +57,31 @@ def test_names_with_spaces_can_be_asked_for_and_are_told_as_a_shell_wants_them(m
 def test_slow_models_have_fewer_splits_and_one_of_many_rows():
     notes = []
     sizes = {"few": 1000, "many": 20_000, "too many": 10_000_000}
-    assert dict(_ends("MLP", sizes, 10, notes)) == {"few": 3, "many": 1, "too many": 1}
-    assert dict(_ends("EBM", sizes, 10, notes)) == dict.fromkeys(sizes, 1)
-    assert dict(_ends("SVM", sizes, 2, notes)) == {"few": 2, "many": 1, "too many": 0}
-    assert dict(_ends("OAK", sizes, 10, notes)) == dict.fromkeys(sizes, 10)
+
+    def ends(model, splits):
+        return dict(_ends(model, sizes, splits, notes, own=own_splits(model)))
+
+    assert ends("MLP", 10) == {"few": 3, "many": 1, "too many": 1}
+    assert ends("EBM", 10) == dict.fromkeys(sizes, 1)
+    assert ends("SVM", 2) == {"few": 2, "many": 1, "too many": 0}
+    assert ends("OAK", 10) == dict.fromkeys(sizes, 10)
     assert "first 3 of 10 splits, and on the first of sets of more than 2000 rows" in notes[0]
     assert notes[1].endswith("first 1 of 10 splits")
     assert [note.partition(":")[0] for note in notes[2:]] == ["SVM", "SVM"]
+
+
+def test_splits_of_slow_models_can_be_asked_for(made_up):
+    made_up("power", {"a": range(20), "b": range(20)})
+
+    def splits(*words):
+        parser = argparse.ArgumentParser()
+        add_options(parser)
+        parser.add_argument("--row-number", action="store_true")
+        found = plan(TABLES["spherical"], parser.parse_args(["--datasets", "power", *words]))
+        return sum(key.model == "MLP" for key in found.cells)
+
+    assert splits("--models", "MLP") == 3
+    assert splits("--models", "MLP", "--splits", "5") == 5
 
 
 def test_options_of_tables_are_not_for_single_benchmarks(capsys):
