@@ -201,7 +201,7 @@ def test_of_several_candidates_the_evidence_chooses(place):
     both = [right, wrong] if place == 0 else [wrong, right]
     found = fit_exact(both, FitOptions(n_starts=2, n_jobs=1), np.random.default_rng(0))
     alone = fit_exact([right], FitOptions(n_starts=1, n_jobs=1), np.random.default_rng(0))
-    assert found.chosen == place == preferred(both, 1, np.random.default_rng(0))
+    assert found.chosen == place == preferred(both, 1, np.random.default_rng(0)).chosen
     assert len(found.result.starts) == 2
     assert found.result.starts[place] == found.result.objective > found.result.starts[1 - place]
     np.testing.assert_allclose(found.result.objective, alone.result.objective, rtol=1e-10)
@@ -223,3 +223,16 @@ def test_where_nothing_is_found_every_candidate_begins_again_from_afar():
     found = fit_exact([wrong, wrong], FitOptions(n_starts=2, n_jobs=1), np.random.default_rng(0))
     assert explains_nothing(found.model, found.theta)
     assert len(found.result.starts) == 4
+
+
+def test_where_nothing_is_found_the_first_candidate_is_preferred():
+    """Whatever rounding or a prior says: the second has a prior that is higher where all is nothing."""
+    _, wrong = labelled()
+    higher = replace(wrong, model=replace(wrong.model, columns=wrong.model.columns[:1]))
+    higher = replace(higher, rows=replace(higher.rows, X=higher.rows.X[:, :1]))
+    both = [wrong, higher]
+    assert fit_exact(both, FitOptions(n_starts=2, n_jobs=1), np.random.default_rng(0)).chosen == 1
+    found = preferred(both, 1, np.random.default_rng(0))
+    assert found.chosen == 0
+    assert found.evaluations > 4
+    assert found.seconds > 0.0

@@ -129,11 +129,6 @@ class Encoder:
         """The columns of the table that have an effect: all that are encoded."""
         return self.names
 
-    @property
-    def has_numbers(self) -> bool:
-        """Whether there is a column that a flow could bend."""
-        return any(isinstance(column, NumberEncoder) for column in self.columns)
-
     def transform(self, table: Table, *, owner: str = "the model") -> Array:
         """The encoded rows, (n, active columns), with NaN for what is missing or not known."""
         matched = self.schema.check(table, owner=owner)
@@ -185,20 +180,42 @@ def fit_encoder(
     `counted` are the positions of rows, each as often as it counts, if not all count once; `only` names the
     columns that are wanted, if not all are.
     """
+    return fit_encoders(schema, table, flows=(flow,), unknown=unknown, counted=counted, only=only)[0]
+
+
+def fit_encoders(
+    schema: Schema,
+    table: Table,
+    *,
+    flows: Sequence[bool],
+    unknown: str,
+    counted: np.ndarray | None = None,
+    only: Collection[str] | None = None,
+) -> list[Encoder]:
+    """Fit every encoding that is asked for, with the flow or without; those that are the same once."""
     active, columns = [], []
     for i, (column, values) in enumerate(zip(schema.columns, table.columns, strict=True)):
         if only is not None and column.name not in only:
             continue
         if counted is not None and not column.is_discrete:
             values = values[counted]
-        encoder = _fit_column(column, values, flow=flow, unknown=unknown)
-        if encoder is not None:
+        each = _fit_column(column, values, flows=flows, unknown=unknown)
+        if each:
             active.append(i)
-            columns.append(encoder)
-    return Encoder(schema, tuple(active), tuple(columns))
+            columns.append(each)
+    ways = zip(*columns, strict=True) if columns else [()] * len(flows)
+    found: list[Encoder] = []
+    for way in ways:
+        encoder = Encoder(schema, tuple(active), tuple(way))
+        if encoder not in found:
+            found.append(encoder)
+    return found
 
 
-def _fit_column(column: Column, values: np.ndarray, *, flow: bool, unknown: str) -> ColumnEncoder | None:
+def _fit_column(
+    column: Column, values: np.ndarray, *, flows: Sequence[bool], unknown: str
+) -> list[ColumnEncoder]:
+    """The encoder of a column for each of the flows; none if the column is left out."""
     if column.is_discrete:
         known_levels = sum(value is not None for value in values)
         if len(column.levels) == known_levels > MOST_SINGLE_LEVELS:
@@ -208,12 +225,13 @@ def _fit_column(column: Column, values: np.ndarray, *, flow: bool, unknown: str)
                 TermwiseWarning,
                 stacklevel=2,
             )
-            return None
-        return LevelEncoder(column.name, column.levels, unknown) if len(column.levels) > 1 else None
+            return []
+        levels = LevelEncoder(column.name, column.levels, unknown)
+        return [levels] * len(flows) if len(column.levels) > 1 else []
     known = values[~np.isnan(values)]
     if known.size == 0 or np.min(known) == np.max(known):
-        return None
-    return NumberEncoder(fit_flow(known) if flow else plain_flow(known))
+        return []
+    return [NumberEncoder(fit_flow(known) if flow else plain_flow(known)) for flow in flows]
 
 
 def plain_flow(x: Array) -> Flow:

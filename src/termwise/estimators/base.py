@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from termwise.encode.encoder import Encoder, fit_encoder
+from termwise.encode.encoder import Encoder, fit_encoders
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import OptionError
-from termwise.estimators.columns import ColumnPlan, Encoding, learned_encoder, plan_columns, require_columns
+from termwise.estimators.columns import ColumnPlan, learned_encoder, plan_columns, require_columns
 from termwise.estimators.dataset import Given, Task, checkpoint_folder, opened
-from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory, learn
+from termwise.estimators.encodings import Encoding, learn_encoded
+from termwise.estimators.engine import INFERENCES, Asked, check_sparse_memory
 from termwise.estimators.known import Wanted, know
 from termwise.estimators.merge import merged_rows, repeated_rows
 from termwise.estimators.options import KERNELS, one_of, search_options, whole_number
@@ -80,24 +81,30 @@ class AdditiveModel(TermModel):
             table, target = merged_rows(table, target)
         schema = schema_of(table, self.categorical)
         table = schema.check(table, owner=type(self).__name__)
-        encodings = [self._encoding(schema, table, target, flow) for flow in self._flows()]
-        if not encodings[0].encoder.has_numbers:
-            encodings = encodings[:1]  # all are the same
+        counted = repeated_rows(target.times, table.n_rows)
+        unknown, only = self.unknown, used_columns(self.terms, schema.names)
+        encoders = fit_encoders(
+            schema, table, flows=self._tried(), unknown=unknown, counted=counted, only=only
+        )
+        encoders = [with_terms(self.terms, encoder) for encoder in encoders]
+        require_columns(encoders[0])
         rng = np.random.default_rng(seed_of(self.random_state))
+
+        def encoded(encoder: Encoder) -> Encoding:
+            return self._encoding(encoder, table, target, counted)
+
         with monitored(self.progress) as monitor:
-            found = learn([one.candidate for one in encodings], self._asked(), rng, monitor)
-        chosen = encodings[found.chosen]
+            chosen, found = learn_encoded(encoders, encoded, self._asked(), rng, monitor)
         self.columns_ = chosen.choices
         result = replace(found.result, rows=n_rows)
         return learned_encoder(chosen.encoder, found), replace(found, result=result)
 
-    def _encoding(self, schema: Schema, table: Table, target: Target, flow: bool) -> Encoding:
+    def _tried(self) -> tuple[bool, ...]:
+        """The flows that are tried: each takes a start."""
+        return self._flows()[: self.n_restarts]
+
+    def _encoding(self, encoder: Encoder, table: Table, target: Target, counted: Any) -> Encoding:
         """The table encoded, and the columns that are learned of it."""
-        counted = repeated_rows(target.times, table.n_rows)
-        unknown, only = self.unknown, used_columns(self.terms, schema.names)
-        encoder = fit_encoder(schema, table, flow=flow, unknown=unknown, counted=counted, only=only)
-        encoder = with_terms(self.terms, encoder)
-        require_columns(encoder)
         encoded = encoder.transform(table)
         columns, choices = plan_columns(encoder, encoded[counted], target.hint[counted], self._plan(encoder))
         model = self._model(columns, encoder, target.likelihood)

@@ -10,7 +10,7 @@ import numpy as np
 from termwise.encode.encoder import Encoder, LevelEncoder, NumberEncoder
 from termwise.errors import TableError
 from termwise.inference.columns import FixedColumn, TrainableColumn, WarpedColumn
-from termwise.inference.fit import Candidate, Fit
+from termwise.inference.fit import Fit
 from termwise.inference.levels import LevelColumn
 from termwise.inference.model import Model
 from termwise.kernels.column import Stationary
@@ -43,15 +43,6 @@ class ColumnPlan:
     normalise: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Encoding:
-    """One way to encode a table, what was chosen for its columns, and what there is to learn of them."""
-
-    encoder: Encoder
-    choices: tuple[ColumnChoice, ...]
-    candidate: Candidate
-
-
 def learned_encoder(encoder: Encoder, found: Fit) -> Encoder:
     """The encoder with what the evidence has taught about each column behind it."""
     model = found.model
@@ -82,7 +73,7 @@ def plan_columns(
         if isinstance(column, LevelEncoder):
             pairs.append(_levels(name, x, y, len(column.levels), plan))
         else:
-            pairs.append(_number(name, x, plan.measures[d], plan))
+            pairs.append(_number(name, x, plan.measures[d], plan, bent=bool(column.flow.steps)))
     return tuple(column for column, _ in pairs), tuple(choice for _, choice in pairs)
 
 
@@ -100,7 +91,9 @@ def _levels(
     return column, ColumnChoice(name, "discrete", f"{n_levels} levels: their frequencies")
 
 
-def _number(name: str, x: Array, kind: str, plan: ColumnPlan) -> tuple[TrainableColumn, ColumnChoice]:
+def _number(
+    name: str, x: Array, kind: str, plan: ColumnPlan, *, bent: bool
+) -> tuple[TrainableColumn, ColumnChoice]:
     known = x[~np.isnan(x)]
     if not plan.constrained:
         return FixedColumn(None, plan.kernel), ColumnChoice(name, "none", UNCONSTRAINED)
@@ -108,7 +101,8 @@ def _number(name: str, x: Array, kind: str, plan: ColumnPlan) -> tuple[Trainable
         measure = Empirical.fit(known)
         warp = np.unique(known).size > 2
         column = WarpedColumn(measure, plan.kernel, normalise=plan.normalise, warp=warp)
-        return column, ColumnChoice(name, "empirical", "its encoding was learned by the evidence")
+        begun = "" if bent else ", from its values as they are"
+        return column, ColumnChoice(name, "empirical", f"its encoding was learned by the evidence{begun}")
     choice = choose_measure(known, kind=kind)
     chosen = choice.measure
     if isinstance(chosen, Empirical):

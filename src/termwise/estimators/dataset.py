@@ -20,27 +20,20 @@ from termwise.distributed.source import ClusterSource
 from termwise.encode.encoder import Encoder
 from termwise.encode.target import TargetColumn
 from termwise.errors import OptionError
-from termwise.estimators.columns import (
-    ColumnChoice,
-    Encoding,
-    learned_encoder,
-    plan_columns,
-    require_columns,
-)
-from termwise.estimators.engine import check_level_memory
+from termwise.estimators.columns import ColumnChoice, learned_encoder, plan_columns, require_columns
+from termwise.estimators.encodings import Encoding, chosen_encoding
 from termwise.estimators.known import Known
 from termwise.estimators.targets import Target
 from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder, refuse_others
 from termwise.inference.coarse import Data, fit_sparse
-from termwise.inference.fit import Candidate, Fit, preferred
-from termwise.inference.model import Model
+from termwise.inference.fit import Candidate, Fit
 from termwise.inference.progress import monitored
 from termwise.inference.source import FileSource, Packed, Source
 from termwise.inference.stochastic import fit_stochastic
 from termwise.inference.workers import ExecutorWorkers, LocalWorkers, Workers
 from termwise.likelihoods import Likelihood
 from termwise.measures.base import Array
-from termwise.table import open_dataset
+from termwise.table import Table, open_dataset
 
 if TYPE_CHECKING:
     from termwise.estimators.base import AdditiveModel
@@ -145,39 +138,46 @@ def learn_dataset(
     n_rows = known.survey.n_rows
     sites = likelihood is not None
     options = model._asked().sparse_options(task.engine, n_rows, sites=sites, workers=source.workers)
-    encodings = [_encoding(model, known, column, likelihood, flow) for flow in model._flows()]
-    if not encodings[0].encoder.has_numbers:
-        encodings = encodings[:1]  # all are the same
-    chosen = encodings[preferred([one.candidate for one in encodings], model.n_jobs, task.rng)]
-    encoder, additive = chosen.encoder, chosen.candidate.model
-    assert isinstance(additive, Model), "columns are learned one by one"
-    check_level_memory(additive, options.threads)
-    data = Data(source.encoded(encoder, column), n_rows, chosen.candidate.rows)
-    checkpoints = None
-    if task.folder is not None:
-        refuse_others(task.folder, [task.folder])
-        checkpoints = Checkpoints(task.folder, fingerprint(model, known, column, data))
+    encoders, rows = known.encoders(flows=model._tried(), unknown=model.unknown, terms=model.terms)
+    require_columns(encoders[0])
+
+    sampled = Sampled(model, known, rows, column, likelihood)
     with monitored(model.progress) as monitor:
+        chosen, spent = chosen_encoding(encoders, sampled.encoding, model._asked(), task.rng, monitor)
+        encoder, additive = chosen.encoder, chosen.candidate.model
+        data = Data(source.encoded(encoder, column), n_rows, chosen.candidate.rows)
+        checkpoints = None
+        if task.folder is not None:
+            refuse_others(task.folder, [task.folder])
+            checkpoints = Checkpoints(task.folder, fingerprint(model, known, column, data))
         if task.engine == "sparse":
             found = fit_sparse(additive, data, options, task.rng, monitor)
         else:
             found = fit_stochastic(additive, data, options, task.rng, monitor, checkpoints)
+    found = replace(found, result=spent.before(found.result))
     return learned_encoder(encoder, found), chosen.choices, found
 
 
-def _encoding(
-    model: AdditiveModel, known: Known, column: TargetColumn, likelihood: Likelihood | None, flow: bool
-) -> Encoding:
-    """The sample encoded, in random order, and the columns that are learned of it."""
-    encoder, X = known.encoder(flow=flow, unknown=model.unknown, terms=model.terms)
-    require_columns(encoder)
-    sample = known.encoded_sample(X, column)
-    hint = Target(sample.y, likelihood, sample.weight, sample.offset).hint
-    more = len(X) - hint.size  # rows for what the sample lacks
-    hint = np.concatenate([hint, np.full(more, np.mean(hint))])
-    columns, choices = plan_columns(encoder, X, hint, model._plan(encoder))
-    additive = model._model(columns, encoder, likelihood)
-    return Encoding(encoder, choices, Candidate(additive, sample.rows(known.shuffled)))
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """How the sample of a data set is learned from: its rows, some for what they lack, and its target."""
+
+    model: AdditiveModel
+    known: Known
+    rows: Table
+    column: TargetColumn
+    likelihood: Likelihood | None
+
+    def encoding(self, encoder: Encoder) -> Encoding:
+        """The sample encoded, in random order, and the columns that are learned of it."""
+        X = encoder.transform(self.rows)
+        sample = self.known.encoded_sample(X, self.column)
+        hint = Target(sample.y, self.likelihood, sample.weight, sample.offset).hint
+        more = len(X) - hint.size  # rows for what the sample lacks
+        hint = np.concatenate([hint, np.full(more, np.mean(hint))])
+        columns, choices = plan_columns(encoder, X, hint, self.model._plan(encoder))
+        additive = self.model._model(columns, encoder, self.likelihood)
+        return Encoding(encoder, choices, Candidate(additive, sample.rows(self.known.shuffled)))
 
 
 def fingerprint(model: AdditiveModel, known: Known, column: TargetColumn, data: Data) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from termwise.encode.rows import ArrayChunk
 from termwise.errors import NotEnoughMemoryError, OptionError, TableError
 from termwise.inference.calibrate import FOLDS
 from termwise.inference.coarse import CANDIDATES, MOST_SAMPLED, Data, SparseOptions, fit_sparse
-from termwise.inference.fit import Candidate, Fit, FitOptions, fit_exact, preferred
+from termwise.inference.fit import Candidate, Fit, FitOptions, fit_exact
 from termwise.inference.fit_ski import LINE_KERNELS, MOST_LINES, SkiOptions, fit_ski
 from termwise.inference.kept import KEPT_BYTES
 from termwise.inference.learnable import Learnable
@@ -125,32 +125,34 @@ def learn(
 ) -> Fit:
     """Fit a table in memory, by the engine that is asked for or that suits its rows.
 
-    Of several candidates the evidence chooses: of few rows after the fit, of many rows before it, by some.
+    Of several candidates, which the exact engine alone takes, the one with the highest evidence is fitted.
     """
-    model, rows = candidates[0].model, candidates[0].rows
-    if isinstance(model, Model):
-        check_level_memory(model, asked.threads)
-    engine = asked.engine(rows.y.size, sites=model.likelihood is not None)
+    engine = check_memory(candidates[0], asked)
     if engine == "exact":
-        check_exact_memory(asked, rows.y.size, sites=model.likelihood is not None)
         return fit_exact(candidates, FitOptions(n_starts=asked.n_starts, n_jobs=asked.n_jobs), rng, monitor)
-    chosen = preferred(candidates, asked.n_jobs, rng)
-    found = _learn_many(candidates[chosen], engine, asked, rng, monitor)
-    return replace(found, chosen=chosen)
-
-
-def _learn_many(
-    candidate: Candidate, engine: str, asked: Asked, rng: np.random.Generator, monitor: Monitor | None
-) -> Fit:
-    """Fit a table in memory by an engine for many rows."""
-    model, rows = candidate.model, candidate.rows
+    assert len(candidates) == 1, "one has to be chosen before"
+    model, rows = candidates[0].model, candidates[0].rows
     if engine == "ski":
-        check_grid(model, rows)
         return fit_ski(model, rows, SkiOptions(asked.grid, asked.n_starts, asked.threads), rng, monitor)
     options = asked.sparse_options(engine, rows.y.size, sites=model.likelihood is not None)
-    check_sparse_memory(options, *rows.X.shape)
     by = fit_sparse if engine == "sparse" else fit_stochastic
     return by(model, Data.in_memory(rows, rng, options.n_inducing), options, rng, monitor)
+
+
+def check_memory(candidate: Candidate, asked: Asked) -> str:
+    """The engine that is to learn; refuses what it cannot take and what the machine cannot hold."""
+    model, rows = candidate.model, candidate.rows
+    sites = model.likelihood is not None
+    if isinstance(model, Model):
+        check_level_memory(model, asked.threads)
+    engine = asked.engine(rows.y.size, sites=sites)
+    if engine == "exact":
+        check_exact_memory(asked, rows.y.size, sites=sites)
+    elif engine == "ski":
+        check_grid(model, rows)
+    else:
+        check_sparse_memory(asked.sparse_options(engine, rows.y.size, sites=sites), *rows.X.shape)
+    return engine
 
 
 def check_exact_memory(asked: Asked, n: int, *, sites: bool) -> None:
@@ -212,8 +214,7 @@ def check_level_memory(model: Model, threads: int) -> None:
 
 def check_sparse_memory(options: SparseOptions, n_rows: int, n_columns: int) -> None:
     """Refuse more inducing rows than the machine can hold matrices of, beside a sample of the rows."""
-    # as cells, and encoded, while an encoding is chosen in two ways
-    sampled = 8 * 3 * min(n_rows, MOST_SAMPLED) * (n_columns + 1)
+    sampled = 8 * 2 * min(n_rows, MOST_SAMPLED) * (n_columns + 1)  # as cells, and encoded
     needed = sampled + KEPT_BYTES
     require_memory(needed, f"sparse inference of {n_columns} columns", "leave columns out")
     # the kernel of the candidates; or that of the inducing rows, its factor and root, the curvature, the sums

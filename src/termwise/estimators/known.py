@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from termwise.encode.encoder import MOST_SINGLE_LEVELS, Encoder, fit_encoder
+from termwise.encode.encoder import MOST_SINGLE_LEVELS, Encoder, fit_encoders
 from termwise.encode.rows import ArrayChunk
 from termwise.encode.scale import Standardise
 from termwise.encode.target import TargetColumn
@@ -55,8 +55,10 @@ class Known:
     targets: Table
     shuffled: Values
 
-    def encoder(self, *, flow: bool, unknown: str, terms: Any = None) -> tuple[Encoder, Array]:
-        """An encoder by the sample, of the columns of some terms or of all, and the encoded rows of it.
+    def encoders(
+        self, *, flows: Sequence[bool], unknown: str, terms: Any = None
+    ) -> tuple[list[Encoder], Table]:
+        """Encoders by the sample, of the columns of some terms or of all, and its rows.
 
         Where the sample lacks an extreme or a level they have a row more for it.
         """
@@ -65,8 +67,8 @@ class Known:
         unseen = _unseen_values(schema, self.survey, rows)
         rows = rows if unseen is None else stacked([rows, unseen])
         only = used_columns(terms, schema.names)
-        encoder = with_terms(terms, fit_encoder(schema, rows, flow=flow, unknown=unknown, only=only))
-        return encoder, encoder.transform(rows)
+        encoders = fit_encoders(schema, rows, flows=flows, unknown=unknown, only=only)
+        return [with_terms(terms, encoder) for encoder in encoders], rows
 
     @property
     def mean_target(self) -> float:

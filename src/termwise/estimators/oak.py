@@ -58,7 +58,11 @@ class Orthogonal(AdditiveModel):
         return ColumnPlan(KERNELS[self.kernel], measures, True, self.flow == "learned", self.normalise)
 
     def _flows(self) -> tuple[bool, ...]:
-        return self.flows if self.flow == "learned" else (self.flow is not None,)
+        asked = set(self.measure.values() if isinstance(self.measure, Mapping) else [self.measure])
+        # Under a measure that is asked for the flow is what makes it right.
+        if self.flow == "learned" and asked <= {"auto", "empirical"}:
+            return self.flows
+        return (self.flow is not None,)
 
 
 class OAKRegressor(Orthogonal, AdditiveRegressor):

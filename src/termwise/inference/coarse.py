@@ -28,7 +28,7 @@ from termwise.inference.climb import (
     first_points,
     free_parameters,
 )
-from termwise.inference.fit import LONG_LENGTHSCALE, Fit, dense_objective, explains_nothing
+from termwise.inference.fit import FEW_ROWS, LONG_LENGTHSCALE, Fit, dense_objective, explains_nothing
 from termwise.inference.growth import grown
 from termwise.inference.inducing import choose_rows
 from termwise.inference.kept import Kept
@@ -44,7 +44,6 @@ from termwise.linalg.threads import one_blas_thread
 from termwise.measures.base import Array
 from termwise.posterior.noise import Noise
 
-EXACT_ROWS = 600  # at most, on which every start is tried, exactly
 FIRST_ROWS, GROWTH = 4000, 4
 LEAST_SAMPLED, MOST_SAMPLED = 1000, 256_000
 # With few inducing rows short lengthscales cost so much that a climb from there goes astray.
@@ -151,11 +150,10 @@ class Stages:
 
     def sampled(self, rng: np.random.Generator) -> Climb:
         """The best that samples of the rows can tell, from the smallest to the largest."""
-        self.forecast.next_stage()
         climbs = self.begin(first_points(self.model, self.options.n_starts, rng, FIRST_LENGTHSCALE))
         best = max(climbs, key=lambda one: one.objective)
         if explains_nothing(self.model, best.theta):
-            climbs += self.begin(first_points(self.model, 1, rng, LONG_LENGTHSCALE))
+            climbs += self._tried(first_points(self.model, 1, rng, LONG_LENGTHSCALE), len(climbs))
             best = max(climbs, key=lambda one: one.objective)
         if best.objective <= -WORST:
             raise NumericalError(
@@ -172,6 +170,11 @@ class Stages:
         With many columns and few inducing rows the bound is best where columns are turned off, and a climb
         that begins there does not find back.
         """
+        self.forecast.next_stage()
+        return self._tried(starts)
+
+    def _tried(self, starts: Sequence[Array], before: int = 0) -> list[Climb]:
+        """These starts, after so many before them."""
         rows = self.data.sample.rows(slice(self._exact_rows))
         free = free_parameters(self.model) & ~self.model.late()
         effort = Effort(ROUGH, FIRST_STEPS, None, rows.y.size, FIRST_STEP)
@@ -179,7 +182,7 @@ class Stages:
         def climb(start: int) -> Climb:
             # By one thread each, so that their number changes no bit.
             objective = dense_objective(self.model, rows, threads=1)
-            return ascend(objective, starts[start], free, effort, self.watch(rows.y.size, start))
+            return ascend(objective, starts[start], free, effort, self.watch(rows.y.size, before + start))
 
         with ThreadPoolExecutor(self.options.threads, thread_name_prefix="termwise-starts") as pool:
             return list(pool.map(climb, range(len(starts))))
@@ -256,7 +259,7 @@ class Stages:
 
     @property
     def _exact_rows(self) -> int:
-        return min(EXACT_ROWS, self.sizes[0])
+        return min(FEW_ROWS, self.sizes[0])
 
     def _exact_work(self) -> float:
         rows = self._exact_rows

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
@@ -36,7 +37,7 @@ FIRST_STEP = 0.3  # of the steepest parameter, if the likelihood is not normal
 LONG_LENGTHSCALE, NOTHING = 2.0, 1e-3  # in sd of the column; of variance, beside that of the likelihood
 Done = TypeVar("Done")
 SERIAL_BLAS = 700  # rows below which threads inside LAPACK cost more than they bring
-PREFERRED_ROWS = 600  # at most, by whose evidence a candidate is chosen before all rows are looked at
+FEW_ROWS = 600  # at most, on which candidates and starts are tried exactly before many rows are looked at
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class FitOptions:
     n_jobs: int | None = None
     max_steps: int = 500
     rule: str = "variational"  # for sites, if the likelihood is not normal
+    threads: int | None = None  # of each start; None for those that are free
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,24 @@ class Candidate:
 
     model: Learnable
     rows: ArrayChunk
+
+    def some(self, rows: NDArray[np.intp]) -> Candidate:
+        """The same with some of the rows."""
+        return replace(self, rows=self.rows.rows(rows))
+
+
+@dataclass(frozen=True)
+class Preferred:
+    """Which of several candidates has the highest evidence, and what it took to know."""
+
+    chosen: int
+    evaluations: int = 0
+    seconds: float = 0.0
+
+    def before(self, result: FitResult) -> FitResult:
+        """How a fit went that this came before."""
+        evaluations, seconds = self.evaluations + result.evaluations, self.seconds + result.seconds
+        return replace(result, evaluations=evaluations, seconds=seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,14 +149,21 @@ def fit_exact(
     return Fit(model, best.theta, posterior, scatter.noise, result, chosen)
 
 
-def preferred(candidates: Sequence[Candidate], n_jobs: int | None, rng: np.random.Generator) -> int:
-    """Which candidate the evidence of some rows is highest of, from one start each."""
-    if len(candidates) == 1:
-        return 0
-    some = rng.permutation(candidates[0].rows.y.size)[:PREFERRED_ROWS]
-    seen = [replace(one, rows=one.rows.rows(some)) for one in candidates]
-    options = FitOptions(n_starts=len(candidates), n_jobs=n_jobs)
-    return _best(_climbs(seen, options, rng, partial(_watch, None, Clock())))[0]
+def preferred(
+    candidates: Sequence[Candidate],
+    n_jobs: int | None,
+    rng: np.random.Generator,
+    monitor: Monitor | None = None,
+) -> Preferred:
+    """Which candidate has the highest evidence, from one start each; the first if none explains anything."""
+    clock = Clock()
+    # By one thread each, so that their number changes no bit.
+    options = FitOptions(n_starts=len(candidates), n_jobs=n_jobs, threads=1)
+    climbs = _climbs(candidates, options, rng, partial(_watch, monitor, clock))
+    chosen, best = _best(climbs)
+    if explains_nothing(candidates[chosen].model, best.theta):
+        chosen = 0  # what is higher by rounding or by its prior says nothing
+    return Preferred(chosen, sum(climb.evaluations for _, climb in climbs), clock())
 
 
 def _best(climbs: Sequence[tuple[int, Climb]]) -> tuple[int, Climb]:
@@ -219,7 +246,7 @@ def _side_by_side(
     """Do every piece of work, side by side if the table is small, one after the other if it is not."""
     available = options.n_jobs or (cores() if n_rows <= SIDE_BY_SIDE else 1)
     workers = min(count, max(1, available) if available > 0 else cores())
-    threads = max(1, cores() // workers)
+    threads = options.threads or max(1, cores() // workers)
     with one_blas_thread() if workers > 1 or n_rows < SERIAL_BLAS else nullcontext():
         if workers == 1:
             return [work(place, threads) for place in range(count)]
