@@ -22,6 +22,7 @@ from termwise.errors import TermwiseError
 from termwise.inference.progress import duration
 
 OUT = Path("bench-results")
+OTHER_RUNS = "some cells are of runs that asked for other models or splits than this command"
 TRAINED = 0.9
 MANY_ROWS = 2_000  # of a set: its test rows are many, and a slow model has one split of it
 
@@ -115,17 +116,24 @@ def _shown(name: str, wanted: Wanted, path: Path, options: argparse.Namespace, *
         row_number=options.row_number,
         now=now,
     )
-    show(measured)
-    keep(measured if len(measured.cells) == len(there) else _whole(measured, there, options), path.parent)
+    whole = measured if len(measured.cells) == len(there) else _whole(measured, there, options)
+    show(measured if _narrowed(options) else whole)
+    keep(whole, path.parent)
+
+
+def _narrowed(options: argparse.Namespace) -> bool:
+    """Whether a part of a table is asked for."""
+    return bool(options.datasets or options.models or options.splits)
 
 
 def _whole(part: Measured, there: Sequence[Cell], options: argparse.Namespace) -> Measured:
-    """All cells of a table of which a part was asked for."""
+    """All cells of a table, of which others were asked for by this run than by those before."""
     found = {cell.model for cell in there}
     models = tuple(model for model in names(part.table.asked.task) if model in found)
     cells = tuple(cell for cell in there if cell.model in models and cell.dataset in part.table.sets)
     every = argparse.Namespace(**{**vars(options), "datasets": None, "models": None, "splits": None})
-    return replace(part, models=models, cells=cells, command=_command(part.table.name, every))
+    notes = (*(() if _narrowed(options) else part.notes), OTHER_RUNS)
+    return replace(part, models=models, cells=cells, notes=notes, command=_command(part.table.name, every))
 
 
 def as_kept(table: Table, there: Sequence[Cell], options: argparse.Namespace) -> Wanted:

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.harness.cells import Cell, append_cell, read_cells
+from benchmarks.harness.command import OTHER_RUNS
 from benchmarks.harness.run import order, remaining_seconds
 from benchmarks.peers import registry
 
@@ -141,3 +142,4 @@ def test_only_what_was_asked_for_is_shown(two_sets, tmp_path, capsys):
     assert "KNN" in page
     assert "Linear" in page, "what is kept is the whole table, whatever part is looked at"
     assert "--models" not in page
+    assert OTHER_RUNS in page

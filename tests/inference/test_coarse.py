@@ -282,3 +282,13 @@ def test_the_rows_seen_look_like_the_table_and_not_like_the_inducing_rows(fitted
     assert len(seen) > 500
     assert np.nanstd(seen[:, 0]) == pytest.approx(np.std(X[:, 0]), rel=0.1)
     assert np.mean(seen[:, 2] == 2.0) == pytest.approx(np.mean(X[:, 2] == 2.0), abs=0.04)
+
+
+@pytest.mark.parametrize("nothing", [True, False])
+def test_where_starts_explain_nothing_one_more_begins_from_afar(nothing, monkeypatch):
+    monkeypatch.setattr(coarse, "explains_nothing", lambda model, theta: nothing)
+    X, y, _ = table(n=400)
+    seen = []
+    found = fit(X, y, n_inducing=20, n_starts=2, monitor=seen.append)
+    assert len(found.result.starts) == 2 + nothing
+    assert max(one.start for one in seen) == 1 + nothing

@@ -84,7 +84,7 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
     flow : {"learned", "fixed", None}
         How numbers are encoded: bent towards the normal and then further as the evidence asks; bent towards
         the normal only; or standardised only. A classifier leaves the first bend out if the evidence is
-        higher without it.
+        higher without it, unless a measure is asked for or there is one start only.
     normalise : bool, default False
         False is the form of the paper, in which a long lengthscale turns a column off. True divides a
         constrained kernel by its mean variance and learns a relevance for each column: the evidence is
@@ -114,7 +114,7 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         apart, so that a step is quicker than with as many of the first kind, and a little less exact.
     n_restarts : int, default 2
         How many starting points are tried; from the third on they are random, and from the second on
-        if the likelihood is not normal. Those of a classifier take turns between two encodings of numbers.
+        if counts or outliers are learned. Those of a classifier take turns between two encodings of numbers.
     unknown : {"marginalise", "error"}
         What to do with a level not seen in fit.
     progress : bool or callable
@@ -164,7 +164,7 @@ class OAKClassifier(Orthogonal, AdditiveClassifier):
         How the probability follows from the latent sum of terms.
     class_weight : dict, "balanced" or None
         How much the rows of each label count beside each other: the largest weight counts as one row. Labels
-        are balanced by what their rows count. Encodings and measures are those of the rows as they are.
+        are balanced by what their rows count. Encodings are fitted to the rows as they are, as are measures.
         Rows that count less tell less, and probabilities are no longer those of the table: of use only if
         errors of the rare label cost more.
     """
