@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from termwise.deep.networks import drawn_networks
 from termwise.deep.optimal import RankOneLoss, Shape, Wanted, fit_optimal, inputs_of, set_weights
-from termwise.deep.training import Descent, Trainable, descend, parted, threads
+from termwise.deep.training import Aim, Descent, Trainable, descend, parted, threads
 from termwise.errors import NumericalError
 
 NOISE = 0.05
@@ -76,7 +76,8 @@ def test_the_best_weights_are_those_that_are_kept() -> None:
         return seen[-1]
 
     how = Descent(max_epochs=25, learning_rate=0.3, patience=100)  # too long a step: scores go up and down
-    best, epochs = descend([part], rank_one.loss, score, np.arange(150), how, np.random.default_rng(1))
+    aim = Aim(rank_one.loss, score, np.arange(150))
+    best, epochs = descend([part], aim, how, np.random.default_rng(1))
     assert epochs == 25 == len(seen)
     assert best[0] == min(seen)[0] < seen[-1][0]
     np.testing.assert_array_equal(score(), best)
@@ -88,9 +89,30 @@ def test_it_stops_early_when_nothing_gets_better() -> None:
     rank_one = RankOneLoss(part, y, np.arange(80))
     scores = iter([1.0, *[2.0] * 100])
     how = Descent(patience=3)
-    stream = np.random.default_rng(1)
-    _, epochs = descend([part], rank_one.loss, lambda: np.array([next(scores)]), np.arange(80), how, stream)
+    aim = Aim(rank_one.loss, lambda: np.array([next(scores)]), np.arange(80))
+    _, epochs = descend([part], aim, how, np.random.default_rng(1))
     assert epochs == 1 + 4 * 3
+
+
+@pytest.mark.parametrize("batch", [10, 40])
+def test_a_whole_descent_makes_its_steps_and_each_is_shorter(batch: int) -> None:
+    """Also within the one epoch that is left of a long table."""
+    X, y = table(100)
+    part = Trainable(drawn_networks(((0, 1),), (4,), 1, np.random.default_rng(0)), X)
+    rank_one = RankOneLoss(part, y, np.arange(80))
+    made: list[tuple[float, float]] = []
+    how = Descent(max_epochs=2, batch=batch, learning_rate=1.0, whole=True, max_steps=6)
+    aim = Aim(
+        rank_one.loss,
+        lambda: np.ones(1),
+        np.arange(80),
+        after=lambda length, done: made.append((length, done)),
+    )
+    _, epochs = descend([part], aim, how, np.random.default_rng(1))
+    steps = min(6, 2 * 80 // batch)
+    assert epochs == (1 if batch == 10 else 2)
+    np.testing.assert_allclose([length for length, _ in made], 1.0 - np.arange(steps) / steps)
+    np.testing.assert_allclose([done for _, done in made], np.arange(1, steps + 1) / steps)
 
 
 def test_networks_that_take_turns_move_one_at_a_time() -> None:
@@ -105,7 +127,7 @@ def test_networks_that_take_turns_move_one_at_a_time() -> None:
         def score(falling: Any = falling) -> np.ndarray:
             return np.full(2, next(falling))
 
-        descend([part], rank_one.loss, score, np.arange(80), how, np.random.default_rng(1))
+        descend([part], Aim(rank_one.loss, score, np.arange(80)), how, np.random.default_rng(1))
         change = np.abs(part.kept().weights[0] - first.weights[0].astype(np.float32)).max(axis=(1, 2))
         np.testing.assert_array_equal(change > 0.0, [True, turn == 2] * 2)
 

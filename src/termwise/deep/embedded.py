@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from termwise.deep.gram import FORMULAS, GramKernel, Solved, first_parameters, solve_exact, solve_sparse
 from termwise.deep.networks import Networks
 from termwise.deep.optimal import LEAST_NOISE, Shape, Wanted, fit_optimal
-from termwise.deep.training import Descent, Part, Rows, Trainable, descend
+from termwise.deep.training import Aim, Descent, Part, Rows, Trainable, descend
 from termwise.measures.base import Array
 
 EXACT_ROWS = 2000
 FEWEST_INDUCING = 128
 JITTER = 1e-6  # on the diagonal while training; what is kept is solved with what it needs
-STEPS, STEP = 100, 0.01  # of the evidence
+# Of the evidence. Parameters of a kernel are a few logarithms that may have far to go, where weights of
+# networks that know the function already may not: these keep their own step.
+STEPS, STEP = 200, 0.05
 FREE = ("frequencies",)  # parameters that may have any sign
 EMBEDDED = 2  # coordinates. Table 1
 
@@ -37,7 +39,7 @@ class Free:
     """Parameters of the kernel as tensors: logarithms, but of those that may have any sign."""
 
     def __init__(self, values: dict[str, Array], noise: float, Z: Array | None) -> None:
-        self.starts, self.owners = 1, np.zeros(1, dtype=np.intp)
+        self.starts, self.owners, self.pace = 1, np.zeros(1, dtype=np.intp), 1.0
         logs = {name: value if name in FREE else np.log(value) for name, value in values.items()}
         logs["noise"] = np.array(np.log(noise))
         if Z is not None:
@@ -160,17 +162,10 @@ def _climb(
         mean = kernel.matrix(left_out, solved.centres) @ solved.alpha
         return np.array([np.mean((y[rows.validation] - mean) ** 2)])
 
-    steps = replace(
-        how,
-        max_epochs=min(STEPS, how.max_epochs),
-        batch=rows.train.size,
-        learning_rate=STEP,
-        alternating=False,
-    )
+    steps = replace(how, max_epochs=min(STEPS, how.max_epochs), batch=rows.train.size, alternating=False)
+    free.pace = STEP / how.learning_rate
     parts: list[Part] = [free] if part is None else [free, part]
-    if part is not None:
-        steps = replace(steps, learning_rate=how.learning_rate)
-    _, epochs = descend(parts, loss, score, rows.train, steps, rng)
+    _, epochs = descend(parts, Aim(loss, score, rows.train), steps, rng)
     return epochs
 
 

@@ -67,6 +67,22 @@ class Networks:
             tuple(part[places] for part in self.biases),
         )
 
+    def beside(self, other: Networks) -> Networks:
+        """These and others of the same shape."""
+        return Networks(
+            (*self.inputs, *other.inputs),
+            tuple(np.concatenate(parts) for parts in zip(self.weights, other.weights, strict=True)),
+            tuple(np.concatenate(parts) for parts in zip(self.biases, other.biases, strict=True)),
+        )
+
+    def scaled(self, by: Any) -> Networks:
+        """With outputs times a number, or one for each network, (k, 1, 1)."""
+        return Networks(
+            self.inputs,
+            (*self.weights[:-1], by * self.weights[-1]),
+            (*self.biases[:-1], by * self.biases[-1]),
+        )
+
 
 def gathered(X: Array, inputs: Sequence[Sequence[int]]) -> Array:
     """The features that each network reads, (k, n, most features), with zeros where it reads fewer."""

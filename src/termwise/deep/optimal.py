@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from termwise.deep.networks import Networks, drawn_networks
 from termwise.deep.rank_one import Amplitude, amplitude, best_noise
-from termwise.deep.training import Descent, Rows, Trainable, descend
+from termwise.deep.training import Aim, Descent, Rows, Trainable, descend
 from termwise.measures.base import Array
 
 LEAST_NOISE = 1e-6  # of the variance of the target
@@ -137,8 +137,7 @@ def _from_one(networks: Networks, X: Array, y: Array, starts: int) -> Networks:
     """The same with last layers scaled so that c is one, the scale at which the evidence is highest."""
     g = networks.outputs(X).sum(axis=2).reshape(starts, -1, len(X)).sum(axis=1)
     c = np.repeat([amplitude(one, y, 0.5).mean for one in g], len(networks.inputs) // starts)[:, None, None]
-    weights = (*networks.weights[:-1], c * networks.weights[-1])
-    return Networks(networks.inputs, weights, (*networks.biases[:-1], c * networks.biases[-1]))
+    return networks.scaled(c)
 
 
 def trained(
@@ -164,7 +163,7 @@ def trained(
         found: Array = rank_one.errors(rows.validation).mean(axis=1)
         return found
 
-    scores, epochs = descend([part], rank_one.loss, score, rows.train, how, rng, rank_one.refresh)
+    scores, epochs = descend([part], Aim(rank_one.loss, score, rows.train, rank_one.refresh), how, rng)
     best = int(np.nanargmin(scores))
     found = part.kept().only(np.flatnonzero(part.owners == best).tolist())
     if wanted.penalty:

@@ -15,7 +15,7 @@ from termwise.encode.dense import DenseEncoder
 from termwise.errors import OptionError, TableError, TermError
 from termwise.estimators.base import keep_arguments, seed_of
 from termwise.estimators.interactions import interactions_of
-from termwise.estimators.numbers import UNKNOWN, as_numbers
+from termwise.estimators.numbers import UNKNOWN, as_numbers, bent
 from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import TermRegressor
 from termwise.estimators.ranked import Ranked
@@ -139,15 +139,17 @@ class DeepKernelRegressor(TermRegressor):
         clock = Clock()
         table = read_table(X)
         target, scale = prepared_target(NORMAL, y, None, table.n_rows)
-        dense, spread = as_numbers(table, self.categorical, self.unknown, owner=type(self).__name__)
+        owner, flow = type(self).__name__, self.mean == "detector"  # a mean must read what it was asked with
+        dense, spread = as_numbers(table, self.categorical, self.unknown, owner=owner, flow=flow)
         encoded = dense.encoder.transform(table)
         asking, splitting, training, seeing = np.random.default_rng(seed_of(self.random_state)).spawn(4)
         self.__dict__.pop("interactions_", None)
         with threads(self.n_jobs):
-            sets, trend = self._sets(dense, spread, target.y, asking)
+            # The same rows are left out all along: they would say too little noise of a mean that knew them.
+            rows = parted(table.n_rows, splitting)
+            sets, trend = self._sets(dense, encoded, target.y, rows, asking)
             seen = np.sort(seeing.permutation(len(encoded))[:SEEN])
             reading = Reading(dense, encoded[seen], trend)
-            rows = parted(table.n_rows, splitting)
             left = target.y - reading.base(spread)
             learn = self._rank_one if self.kernel in RANK_ONE else self._embedded
             found = learn(reading, sets, spread, left, rows, training)
@@ -158,7 +160,7 @@ class DeepKernelRegressor(TermRegressor):
         return self
 
     def _sets(
-        self, dense: DenseEncoder, X: Array, y: Array, rng: np.random.Generator
+        self, dense: DenseEncoder, encoded: Array, y: Array, rows: Rows, rng: np.random.Generator
     ) -> tuple[tuple[Subset, ...], tuple[Any, ...]]:
         """The columns of each network, and the networks of the mean function."""
         names = dense.encoder.names
@@ -168,9 +170,11 @@ class DeepKernelRegressor(TermRegressor):
         trend: tuple[Any, ...] = ()
         listed = None if asked is None else _places(asked, names)
         if wanted and len(names) > 1:
-            from termwise.deep.detector import Search, detect
+            from termwise.deep.detector import Sample, Search, detect
 
-            found = detect(X, y, dense.sources, Search(self.n_seeds, self.max_size, self.max_epochs), rng)
+            search = Search(self.n_seeds, self.max_size, self.max_epochs)
+            numbers = dense.spread(encoded) if self.mean == "detector" else bent(dense, encoded)
+            found = detect(Sample(numbers, y, dense.sources, rows), search, rng)
             self.interactions_: Interactions = interactions_of(found, dense)
             trend = found.trend if self.mean == "detector" else ()
             listed = _places(self.interactions_.sets(), names) if listed is None else listed
