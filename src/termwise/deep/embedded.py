@@ -33,6 +33,7 @@ class Embedded:
     solved: Solved
     noise: float
     epochs: int
+    converged: bool  # neither the networks alone nor all together stopped at their last epoch
 
 
 class Free:
@@ -128,9 +129,10 @@ def fit_embedded(
     part = Trainable(networks, X)
     more = _climb(part if kind != "arccos" else None, free, kind, X, y, how, rows, shuffling)
     kernel, noise, Z = free.kept(kind)
-    return _conditioned(
-        part.kept() if kind != "arccos" else networks, kernel, noise, Z, X, y, rows, epochs + more
-    )
+    networks = networks if kind == "arccos" else part.kept()
+    converged = epochs < how.max_epochs and more < min(STEPS, how.max_epochs)  # each with its own limit
+    noise, solved = _conditioned(networks.outputs(X)[0], y, rows, (kernel, Z), noise)
+    return Embedded(networks, kernel, solved, noise, epochs + more, converged)
 
 
 def _climb(
@@ -158,7 +160,7 @@ def _climb(
         with torch.no_grad():
             train, left_out = (embedding(part_of).numpy() for part_of in (rows.train, rows.validation))
         kernel, noise, Z = free.kept(kind)
-        solved = _solve(kernel, noise + JITTER, Z, train, y[rows.train])
+        solved = _solve(kernel, Z, noise + JITTER, train, y[rows.train])
         mean = kernel.matrix(left_out, solved.centres) @ solved.alpha
         return np.array([np.mean((y[rows.validation] - mean) ** 2)])
 
@@ -169,29 +171,22 @@ def _climb(
     return epochs
 
 
-def _solve(kernel: GramKernel, noise: float, Z: Array | None, H: Array, y: Array) -> Solved:
+def _solve(kernel: GramKernel, Z: Array | None, noise: float, H: Array, y: Array) -> Solved:
     return solve_exact(kernel, H, y, noise) if Z is None else solve_sparse(kernel, H, y, noise, Z)
 
 
 def _conditioned(
-    networks: Networks,
-    kernel: GramKernel,
-    noise: float,
-    Z: Array | None,
-    X: Array,
-    y: Array,
-    rows: Rows,
-    epochs: int,
-) -> Embedded:
+    H: Array, y: Array, rows: Rows, model: tuple[GramKernel, Array | None], noise: float
+) -> tuple[float, Solved]:
     """Given all rows, with no less noise than rows show that were not learned from."""
-    H = networks.outputs(X)[0]
     noise = max(noise, LEAST_NOISE)
-    seen = _solve(kernel, noise, Z, H[rows.train], y[rows.train])
+    kernel, Z = model
+    seen = _solve(kernel, Z, noise, H[rows.train], y[rows.train])
     beside = kernel.matrix(H[rows.validation], seen.centres)
     errors = y[rows.validation] - beside @ seen.alpha
     known = kernel.diagonal(H[rows.validation]) - np.sum((beside @ seen.root) ** 2, axis=1)
     noise = max(noise, float(np.mean(errors**2 - known)))
-    return Embedded(networks, kernel, _solve(kernel, noise, Z, H, y), noise, epochs)
+    return noise, _solve(kernel, Z, noise, H, y)
 
 
 def identity(features: int) -> Networks:

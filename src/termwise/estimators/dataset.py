@@ -29,6 +29,7 @@ from termwise.estimators.columns import (
 )
 from termwise.estimators.engine import check_level_memory
 from termwise.estimators.known import Known
+from termwise.estimators.selected import plain_terms
 from termwise.estimators.targets import Target
 from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder, refuse_others
 from termwise.inference.coarse import Data, fit_sparse
@@ -183,6 +184,7 @@ def _encoding(
 def fingerprint(model: AdditiveModel, known: Known, column: TargetColumn, data: Data) -> Array:
     """Tells a fit from fits of other data or with other options."""
     options = {name: value for name, value in model.get_params().items() if name not in IRRELEVANT}
+    options["terms"] = plain_terms(model.terms)
     about = (
         __version__,
         type(model).__name__,

@@ -41,6 +41,14 @@ UPDATES = ("joint", "alternating")
 SMALL, LARGE, LARGER = (64, 64, 32), (1000, 500, 50), (1000, 1000, 500, 50)  # table 1, for up to 6000 rows
 MANY_ROWS = 6000
 STEPS = {True: 5e-3, False: 1e-3}  # of Adam, for small networks and for large ones
+# Options that only some kernels have, where others would ignore them.
+BELONGS = (
+    ("sets", None, ("iok",)),
+    ("penalty", 0.0, ("iok",)),
+    ("updates", "joint", ("iok",)),
+    ("sparsity", 0.0, ("ok",)),
+    ("n_inducing", None, EMBEDDED),
+)
 SEEN = 2000  # rows that are kept, to centre and to draw terms
 
 
@@ -67,9 +75,10 @@ class DeepKernelRegressor(TermRegressor):
         g(x) g(x') with g a sum of networks of some columns each; or with one network of all columns; the
         squared exponential, Matern 5/2 or spectral mixture kernel of what a network of all columns makes of a
         row; the arc-cosine kernel of two layers; or a network alone, for comparison.
-    sets : list of names, optional
-        The columns of each network of "iok", as in ["age:income", "city"]; columns in none are left out. None
-        asks `detect_interactions`, and gives each column that acts with no other a network of its own.
+    sets : list of names or Interactions, optional
+        The columns of each network of "iok", as in ["age:income", "city"]; columns in none are left out; or
+        what `detect_interactions` found. None asks it, and gives each column that acts with no other a
+        network of its own.
     max_size : int
         The most columns of a set that is found.
     n_seeds : int
@@ -94,7 +103,7 @@ class DeepKernelRegressor(TermRegressor):
         Of how many rows the sparse engine makes its picture, for "rbf", "matern", "sm" and "arccos"; None is
         exact up to 2,000 rows, and 128 beyond.
     n_restarts : int
-        How many starting points of "iok", "ok" and "network" are tried.
+        How many starting points of "iok", "ok" and "network" are tried; with `sparsity` there is one.
     unknown : {"mean", "error"}
         Whether a level that was not seen in `fit` stands at the mean, or is refused.
     n_jobs : int or None
@@ -169,6 +178,11 @@ class DeepKernelRegressor(TermRegressor):
         wanted = self.mean == "detector" or (self.kernel == "iok" and asked is None)
         trend: tuple[Any, ...] = ()
         listed = None if asked is None else _places(asked, names)
+        if self.mean == "detector" and len(names) < 2:
+            raise TableError(
+                f"only the column {names[0]!r} has more than one value, and mean='detector' is by columns "
+                "that act together; use mean='zero', or pass more columns"
+            )
         if wanted and len(names) > 1:
             from termwise.deep.detector import Sample, Search, detect
 
@@ -222,7 +236,7 @@ class DeepKernelRegressor(TermRegressor):
         g = found.networks.outputs(X).sum(axis=(0, 2))
         objective = log_evidence(g, y, found.noise)
         starts = tuple(-score for score in found.scores)
-        status = Status.MAX_STEPS if found.epochs >= self.max_epochs else Status.CONVERGED
+        status = _status(found.epochs < self.max_epochs)
         result = FitResult(status, objective, found.epochs, 0.0, 0.0, starts)
         return _Found(posterior, Noise.normal(found.noise), result)
 
@@ -243,8 +257,9 @@ class DeepKernelRegressor(TermRegressor):
         posterior = GramPosterior(reading, found.networks, found.kernel, found.solved, found.noise)
         solved = found.solved
         inducing = None if len(solved.centres) == y.size else len(solved.centres)
-        status = Status.MAX_STEPS if found.epochs >= self.max_epochs else Status.CONVERGED
-        result = FitResult(status, solved.evidence, found.epochs, 0.0, solved.jitter, (), 0, inducing)
+        result = FitResult(
+            _status(found.converged), solved.evidence, found.epochs, 0.0, solved.jitter, (), 0, inducing
+        )
         return _Found(posterior, Noise.normal(found.noise), result)
 
     def _check_options(self) -> None:
@@ -258,16 +273,18 @@ class DeepKernelRegressor(TermRegressor):
         whole_number("max_epochs", self.max_epochs, at_least=1)
         if self.n_inducing is not None:
             whole_number("n_inducing", self.n_inducing, at_least=1)
-        for units in (1,) if self.hidden is None else tuple(self.hidden):
-            whole_number("a layer of hidden", units, at_least=1)
+        if self.hidden is not None:
+            _layers(self.hidden)
         _number("penalty", self.penalty, 0.0, np.inf)
         _number("sparsity", self.sparsity, 0.0, 1.0)
         if self.learning_rate is not None:
             _number("learning_rate", self.learning_rate, 1e-12, np.inf)
-        for name, kernel in (("sets", "iok"), ("penalty", "iok"), ("sparsity", "ok")):
-            if getattr(self, name) and self.kernel != kernel:
+        for name, default, kernels in BELONGS:
+            given = getattr(self, name)
+            changed = given is not None if default is None else given != default
+            if changed and self.kernel not in kernels:
                 raise OptionError(
-                    f"{name} is given and kernel is {self.kernel!r}; it belongs to kernel={kernel!r}"
+                    f"{name} is {given!r} and kernel is {self.kernel!r}; it belongs to kernel={kernels[0]!r}"
                 )
 
     def _ranked(self) -> Ranked:
@@ -301,6 +318,10 @@ class DeepKernelRegressor(TermRegressor):
         """A page has no sliders for networks."""
 
 
+def _status(converged: bool) -> Status:
+    return Status.CONVERGED if converged else Status.MAX_STEPS
+
+
 def _places(sets: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[Subset, ...]:
     """The positions of the columns of each set, each set once."""
     place = {name: position for position, name in enumerate(names)}
@@ -311,6 +332,13 @@ def _places(sets: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[Subset
             "it out"
         )
     return tuple(dict.fromkeys(tuple(sorted(place[name] for name in columns)) for columns in sets))
+
+
+def _layers(hidden: Any) -> None:
+    if isinstance(hidden, str) or not isinstance(hidden, Sequence) or not hidden:
+        raise OptionError(f"hidden is {hidden!r}; give the units of each layer, at least one, as in (64, 32)")
+    for units in hidden:
+        whole_number("a layer of hidden", units, at_least=1)
 
 
 def _number(name: str, value: Any, low: float, high: float) -> None:
