@@ -97,10 +97,10 @@ def test_a_pair_is_found_among_skewed_and_collinear_columns() -> None:
 def test_shrinking_may_cost_a_part_of_what_acting_together_gains() -> None:
     """With much noise a quarter of the least error would be all that there is to find."""
     errors = np.array([[0.284, 0.300, 0.297, 0.307], [0.290, 0.286, 0.310, 0.320]])
-    assert chosen_speed(errors, 0.35) == SHRINKING[2]
+    assert chosen_speed(errors, 0.35) == SHRINKING[1]
     assert chosen_speed(errors, 0.55) == SHRINKING[3]
     assert chosen_speed(errors, 0.2) == SHRINKING[3]  # nothing acts together, and nothing can be lost
-    # without noise a fifth of the gain would be a whole set
+    # without noise a tenth of the gain would be a whole set
     assert chosen_speed(np.array([[0.01, 0.02, 0.07, 0.9]]), 1.0) == SHRINKING[1]
 
 

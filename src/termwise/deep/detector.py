@@ -30,8 +30,8 @@ TRIES = 2  # networks of each but the last
 FREE, SLOWLY = 0.25, 1.0 / 3.0
 # Of those with about the least validation error the largest speed is taken, with the fewest weights. It may
 # cost this part of what acting together gains, and no more than these of the least and of the variance of the
-# target: where a set is strong, a fifth of the gain would be the whole of a weak one.
-OF_GAIN, OF_LEAST, OF_ALL = 0.2, 0.25, 0.01
+# target: where a set is strong, a tenth of the gain would be the whole of a weak one.
+OF_GAIN, OF_LEAST, OF_ALL = 0.1, 0.25, 0.01
 ASTRAY = 0.5  # of the gain: a network that misses more has not learned what it is asked for
 STEPS = 5000  # of training: long enough for weights that do nothing to come to zero
 BATCHES, LEAST_BATCH, MOST_BATCH = 40, 32, 200  # of an epoch, and their rows
