@@ -76,6 +76,27 @@ def test_terms_and_constant_sum_to_the_prediction(kind: str) -> None:
     assert model.explain(NEW).contributions.shape == np.asarray(terms).shape
 
 
+def test_terms_are_centred_on_all_rows_that_were_learned_from() -> None:
+    """Also where more rows are learned from than are kept to draw them."""
+    X, y = waves(2600)
+    model = DeepKernelRegressor(**{**QUICK, "sets": ["a", "b", "c:d"], "max_epochs": 2}).fit(X, y)
+    terms = np.asarray(model.predict_terms(X))
+    assert len(model.posterior_.rows) == 2000
+    np.testing.assert_allclose(terms.mean(axis=0), 0.0, atol=1e-10)
+    np.testing.assert_allclose(model.sobol_["share"], terms.var(axis=0) / terms.var(axis=0).sum(), rtol=1e-9)
+
+
+def test_a_set_that_is_not_worth_its_penalty_is_no_term() -> None:
+    X, y = waves(300)
+    options = {**QUICK, "max_epochs": 30, "penalty": 0.3}
+    X["idle"] = np.random.default_rng(5).standard_normal(300)
+    model = DeepKernelRegressor(**{**options, "sets": ["idle", "b", "c:d"]}).fit(X, y)
+    assert {term.name for term in model.terms_} == {"b", "c:d"}
+    same = DeepKernelRegressor(**{**options, "sets": ["b", "c:d"]}).fit(X, y)
+    assert model.n_parameters_ == same.n_parameters_
+    assert np.all(model.sobol_["share"] > 0.0)
+
+
 def waves(n: int = 600) -> tuple[pd.DataFrame, np.ndarray]:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.uniform(-2.0, 2.0, (n, 4)), columns=list("abcd"))

@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from termwise.deep.networks import drawn_networks
-from termwise.deep.optimal import RankOneLoss, Shape, Wanted, fit_optimal, inputs_of, set_weights
+from termwise.deep.networks import drawn_networks, inputs_of
+from termwise.deep.optimal import RankOneLoss, Shape, Wanted, fit_optimal, set_weights
 from termwise.deep.training import Aim, Descent, Trainable, descend, parted, threads
 from termwise.errors import NumericalError
 
@@ -143,15 +143,16 @@ def test_a_penalty_silences_sets_that_have_no_effect() -> None:
     y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.4 * rng.standard_normal(300)
     shape, rows = Shape((*SHAPE.inputs, (3,), (4, 5)), SHAPE.hidden), parted(300, rng)
 
-    def spreads(penalty: float) -> np.ndarray:
+    def found_with(penalty: float) -> Any:
         stream = np.random.default_rng(2)
-        found = fit_optimal(X, y, shape, QUICK, rows, stream, wanted=Wanted(penalty))
-        return found.amplitude.mean * found.networks.outputs(X).sum(axis=2).std(axis=1)
+        return fit_optimal(X, y, shape, QUICK, rows, stream, wanted=Wanted(penalty))
 
-    free, held = spreads(0.0), spreads(0.3)
-    np.testing.assert_array_equal(held[2:], 0.0)
-    assert min(held[:2]) > 0.4
-    assert min(free) > 0.0
+    free, held, none = found_with(0.0), found_with(0.3), found_with(100.0)
+    assert (free.places, held.places) == ((0, 1, 2, 3), (0, 1))
+    assert held.networks.inputs == shape.inputs[:2]
+    spread = held.amplitude.mean * held.networks.outputs(X).sum(axis=2).std(axis=1)
+    assert min(spread) > 0.4
+    np.testing.assert_allclose(none.networks.outputs(X), y.mean())  # a constant is left
 
 
 def test_weights_of_sets_are_the_least_of_their_objective() -> None:

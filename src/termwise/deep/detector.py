@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from termwise.deep.networks import Networks, drawn_networks
-from termwise.deep.optimal import inputs_of
+from termwise.deep.networks import Networks, drawn_networks, inputs_of
 from termwise.deep.ranking import mean_strengths, ordered, ranked, set_strengths, stability
 from termwise.deep.training import Aim, Descent, Rows, Trainable, descend, not_finite
 from termwise.deep.trial import Trial, tried

@@ -59,11 +59,13 @@ class Networks:
         return np.concatenate([forward(block, self.weights, self.biases, silu) for block in blocks], axis=1)
 
     def only(self, chosen: Sequence[int]) -> Networks:
-        """Some of them."""
+        """Some of them, padded to the widest of these."""
         places = list(chosen)
+        inputs = tuple(self.inputs[place] for place in places)
+        first, *others = self.weights
         return Networks(
-            tuple(self.inputs[place] for place in places),
-            tuple(part[places] for part in self.weights),
+            inputs,
+            (first[places][:, : max(map(len, inputs))], *(part[places] for part in others)),
             tuple(part[places] for part in self.biases),
         )
 
@@ -122,3 +124,8 @@ def drawn_networks(
         weights.append(np.sqrt(2.0 / fan)[:, None, None] * rng.standard_normal((count, into, out)))
         biases.append((layer == 0) * rng.standard_normal((count, 1, out)))
     return Networks(tuple(tuple(read) for read in inputs), tuple(weights), tuple(biases))
+
+
+def inputs_of(sets: Sequence[Sequence[int]], sources: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """The numbers of a row that each set of columns has; `sources` says which column each comes from."""
+    return tuple(tuple(i for i, source in enumerate(sources) if source in columns) for columns in sets)

@@ -8,7 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from termwise.deep.optimal import Shape, Wanted, fit_optimal, inputs_of
+from termwise.deep.networks import inputs_of
+from termwise.deep.optimal import Shape, Wanted, fit_optimal
 from termwise.deep.ranking import is_part
 from termwise.deep.training import Descent, Rows, parted
 from termwise.kernels.terms import Subset

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from termwise.deep.backend import require_torch
-from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading
+from termwise.deep.networks import inputs_of
+from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading, Seen
 from termwise.deep.rank_one import log_evidence
 from termwise.encode.dense import DenseEncoder
 from termwise.errors import OptionError, TableError, TermError
@@ -49,7 +50,7 @@ BELONGS = (
     ("sparsity", 0.0, ("ok",)),
     ("n_inducing", None, EMBEDDED),
 )
-SEEN = 2000  # rows that are kept, to centre and to draw terms
+SEEN = 2000  # rows that are kept, to draw terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ class DeepKernelRegressor(TermRegressor):
         What the process is about: zero, or the networks that were asked for sets. With these it has no terms.
     penalty : float
         What the standard deviation of each network of "iok" costs, in those of the target: sets that were
-        found by mistake are set to zero. 0.01 to 0.1 are of use.
+        found by mistake are left out. 0.01 to 0.1 are of use.
     sparsity : float
         The part of the weights of "ok" that is pruned away, in rounds, with those that stay put back to where
         they began (lottery tickets).
@@ -219,7 +220,7 @@ class DeepKernelRegressor(TermRegressor):
         rows: Rows,
         rng: np.random.Generator,
     ) -> _Found:
-        from termwise.deep.optimal import Shape, Wanted, fit_optimal, inputs_of
+        from termwise.deep.optimal import Shape, Wanted, fit_optimal
         from termwise.deep.tickets import fit_ticket
 
         hidden = self._hidden(y.size)
@@ -232,9 +233,12 @@ class DeepKernelRegressor(TermRegressor):
             found = fit_ticket(X, y, shape, how, rows, rng, sparsity=self.sparsity).found
         else:
             found = fit_optimal(X, y, shape, how, rows, rng, starts=self.n_restarts, wanted=wanted)
-        posterior = RankOnePosterior(reading, found.networks, sets, found.amplitude, found.noise)
-        g = found.networks.outputs(X).sum(axis=(0, 2))
-        objective = log_evidence(g, y, found.noise)
+        each = found.networks.outputs(X).sum(axis=2)
+        left = tuple(sets[place] for place in found.places)
+        posterior = RankOnePosterior(
+            reading, found.networks, left, found.amplitude, found.noise, Seen.of(each)
+        )
+        objective = log_evidence(each.sum(axis=0), y, found.noise)
         starts = tuple(-score for score in found.scores)
         status = _status(found.epochs < self.max_epochs)
         result = FitResult(status, objective, found.epochs, 0.0, 0.0, starts)
@@ -295,15 +299,15 @@ class DeepKernelRegressor(TermRegressor):
             raise TermError(
                 f"kernel={self.kernel!r} has no terms: it is one function of all columns; use 'iok'"
             )
-        parts = posterior.term_means(posterior.sets, posterior.rows)
-        variances = parts.var(axis=0)
+        covariance = posterior.term_covariance()
+        variances = np.diag(covariance)
         shares = variances / max(float(variances.sum()), 1e-300)
         order = np.argsort(-shares, kind="stable")
         terms = tuple(named_term(posterior.sets[place], self.encoder_.names) for place in order)
         table = sobol_table(terms, shares[order], np.full((len(terms), 2), np.nan))
         sizes = [len(columns) for columns in posterior.sets]
         by_order = np.bincount(sizes, weights=shares, minlength=2)[1:]
-        return Ranked(terms, table, by_order, True, float(np.var(parts.sum(axis=1))))
+        return Ranked(terms, table, by_order, True, float(np.sum(covariance)))
 
     def _effect(self, term: Term) -> Effect:
         """A missing cell stands at the mean of its column, where a term need not be zero."""
