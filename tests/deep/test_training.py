@@ -83,15 +83,17 @@ def test_the_best_weights_are_those_that_are_kept() -> None:
     np.testing.assert_array_equal(score(), best)
 
 
-def test_it_stops_early_when_nothing_gets_better() -> None:
+@pytest.mark.parametrize("networks", [1, 5])
+def test_it_stops_early_when_nothing_gets_better(networks: int) -> None:
+    """Of networks that take turns, when each had as many as one alone."""
     X, y = table(100)
-    part = Trainable(drawn_networks(((3,),), (4,), 1, np.random.default_rng(0)), X)
+    part = Trainable(drawn_networks(((3,),) * networks, (4,), 1, np.random.default_rng(0)), X)
     rank_one = RankOneLoss(part, y, np.arange(80))
     scores = iter([1.0, *[2.0] * 100])
-    how = Descent(patience=3)
+    how = Descent(patience=3, alternating=networks > 1)
     aim = Aim(rank_one.loss, lambda: np.array([next(scores)]), np.arange(80))
     _, epochs = descend([part], aim, how, np.random.default_rng(1))
-    assert epochs == 1 + 4 * 3
+    assert epochs == 1 + 4 * 3 * networks
 
 
 @pytest.mark.parametrize("batch", [10, 40])

@@ -28,8 +28,8 @@ class Descent:
 
     After `patience` epochs without a better validation score the step is shortened, and training goes on from
     the best weights; after a few times that is the end. With `alternating` the networks take turns, one for
-    each epoch. With `whole` all epochs are made, or `max_steps` if these are fewer, with a step that falls to
-    zero, and the last weights stay.
+    each epoch, and patience is counted in rounds of all. With `whole` all epochs are made, or `max_steps` if
+    these are fewer, with a step that falls to zero, and the last weights stay.
     """
 
     max_epochs: int = 300
@@ -182,6 +182,7 @@ def descend(parts: Sequence[Part], aim: Aim, how: Descent, rng: np.random.Genera
     walk = _Walk(parts, aim, how, optimiser)
     best = np.full(parts[0].starts, np.inf)
     kept = [copy for part in parts for copy in part.copies()]
+    turns = max(part.owners.size // part.starts for part in parts) if how.alternating else 1
     waited, slowed, epoch = 0, 0, 0
     while not walk.over and slowed <= SLOWDOWNS:
         if aim.before is not None:
@@ -194,7 +195,7 @@ def descend(parts: Sequence[Part], aim: Aim, how: Descent, rng: np.random.Genera
         best = np.where(better, scores, best)
         _copy(parts, kept, better, back=False)
         waited = 0 if np.any(better) else waited + 1
-        if waited >= how.patience:
+        if waited >= turns * how.patience:
             waited, slowed = 0, slowed + 1
             _copy(parts, kept, np.ones(best.size, dtype=bool), back=True)
             walk.length = how.learning_rate * SLOWER**slowed
