@@ -33,6 +33,7 @@ BENCHMARKS = {
     "svgp": "a step of minibatches along the angle, beside GPflow's",
     "delays": "a million flights by activation features and orthogonal variables",
     "deep": "made-up functions by networks, and which columns act together",
+    "networks": "real tables by networks, many runs, fewer rows, and OAK with the terms that they find",
     "pumadyn": "how few terms and inducing rows the robot arm needs",
 }
 PEERS = "peers"

@@ -44,7 +44,17 @@ SPHERICAL: dict[str, dict[str, Any]] = {
     for features in ("points", *ACTIVATIONS)
     for count, options in COUNTED.items()
 }
-OURS = ("OAK", *ADDITIVE, *PROJECTED, *SPHERICAL)
+# The models of the deep paper, by its names. Its D-OK is pruned, by how much it does not say; this is not.
+DEEP = {
+    "D-IOK": "iok",
+    "D-OK": "ok",
+    "D-RBF": "rbf",
+    "D-MAT": "matern",
+    "D-SM": "sm",
+    "K-ARC": "arccos",
+    "DNN": "network",
+}
+OURS = ("OAK", *ADDITIVE, *PROJECTED, *SPHERICAL, *DEEP)
 ALL_ORDERS = "additive"  # the model whose kernel has a variance for every order
 TEN = 10
 REACHED = 0.99  # of the score of all terms, by the terms that are counted
@@ -70,6 +80,11 @@ class Ours:
         elif self.name in SPHERICAL:
             options = {**SPHERICAL[self.name], "random_state": self.seed}
             self.estimator = SphericalGPRegressor(**options, categorical=kinds)
+        elif self.name in DEEP:
+            kernel = DEEP[self.name]
+            self.estimator = termwise.DeepKernelRegressor(
+                kernel=kernel, random_state=self.seed, categorical=kinds
+            )
         else:
             self.estimator = getattr(termwise, f"OAK{ending}")(categorical=kinds)
         self.estimator.fit(X, y)

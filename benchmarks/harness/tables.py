@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.harness.ours import ADDITIVE
+from benchmarks.harness.ours import ADDITIVE, DEEP
 from benchmarks.harness.ours import PROJECTED as PROJECTED_MODELS
 from benchmarks.harness.ours import SPHERICAL as SPHERICAL_MODELS
 from benchmarks.harness.sets import Asked
@@ -115,7 +115,7 @@ TABLES = {
             ("skillcraft", "parkinsons", "elevators", "bike", "california"),
             Asked("regression", dropped=(("bike", LEAKING[:2]),)),
             NUMBERS,
-            MOST,
+            (*DEEP, *MOST),
             splits=5,
         ),
         Table(

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from benchmarks.deep import FUNCTIONS, METHODS, Made, published
+from benchmarks.harness.ours import DEEP, Ours
+from benchmarks.harness.tables import TABLES
+from benchmarks.networks import PARTS, draw
+from benchmarks.published import published as printed
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -42,3 +48,28 @@ def _parts_of(made: Made) -> set[frozenset[int]]:
 
 def test_the_paper_has_an_error_for_each() -> None:
     assert set(published()) == {(name, method) for name in FUNCTIONS for method in METHODS}
+
+
+def test_table_4_has_the_models_of_the_paper() -> None:
+    for row in printed("deep-kernel-4", "rmse_units").values():
+        assert set(row) <= set(TABLES["deep"].models)
+
+
+@pytest.mark.parametrize("name", ["K-ARC", "DNN"])
+def test_a_model_of_the_paper_is_one_of_ours(name: str) -> None:
+    pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    X = {"a": rng.standard_normal(40), "b": rng.standard_normal(40)}
+    model = Ours(name, "regression", seed=1)
+    model.fit(X, X["a"], ())
+    assert model.estimator.kernel == DEEP[name]
+    assert np.all(np.isfinite(model.predict(X).mean))
+    assert set(model.own_scores(X, X["a"])) == {"log_density", "coverage"}
+
+
+def test_errors_with_fewer_rows_are_written_down_and_drawn(tmp_path: Path) -> None:
+    draw({("F1", "D-OK"): np.linspace(0.1, 0.5, len(PARTS)), ("F5", "D-OK"): np.ones(len(PARTS))}, tmp_path)
+    lines = (tmp_path / "deep_rows.csv").read_text().splitlines()
+    assert lines[0] == "function,method,1,0.8,0.6,0.4,0.2"
+    assert lines[1].startswith("F1,D-OK,0.100000,0.2")
+    assert (tmp_path / "deep_rows.png").stat().st_size > 5000

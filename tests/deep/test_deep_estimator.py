@@ -15,6 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import termwise as tw
 from termwise import DeepKernelRegressor
 from termwise.errors import NumericalError, OptionError, TableError, TargetError, TermError, UnknownLevelError
+from termwise.explain.interactions import Interaction, Interactions
+from termwise.inference.result import Status
 from tests.io.models import NEW, TABLE, TARGET
 
 QUICK: dict[str, Any] = {"max_epochs": 8, "n_seeds": 1, "hidden": (16, 8)}
@@ -72,6 +74,27 @@ def test_terms_and_constant_sum_to_the_prediction(kind: str) -> None:
     over_rows = np.asarray(model.predict_terms(TABLE)).mean(axis=0)
     np.testing.assert_allclose(over_rows, 0.0, atol=1e-8 * model.target_scale_.scale)
     assert model.explain(NEW).contributions.shape == np.asarray(terms).shape
+
+
+def test_terms_are_centred_on_all_rows_that_were_learned_from() -> None:
+    """Also where more rows are learned from than are kept to draw them."""
+    X, y = waves(2600)
+    model = DeepKernelRegressor(**{**QUICK, "sets": ["a", "b", "c:d"], "max_epochs": 2}).fit(X, y)
+    terms = np.asarray(model.predict_terms(X))
+    assert len(model.posterior_.rows) == 2000
+    np.testing.assert_allclose(terms.mean(axis=0), 0.0, atol=1e-10)
+    np.testing.assert_allclose(model.sobol_["share"], terms.var(axis=0) / terms.var(axis=0).sum(), rtol=1e-9)
+
+
+def test_a_set_that_is_not_worth_its_penalty_is_no_term() -> None:
+    X, y = waves(300)
+    options = {**QUICK, "max_epochs": 30, "penalty": 0.3}
+    X["idle"] = np.random.default_rng(5).standard_normal(300)
+    model = DeepKernelRegressor(**{**options, "sets": ["idle", "b", "c:d"]}).fit(X, y)
+    assert {term.name for term in model.terms_} == {"b", "c:d"}
+    same = DeepKernelRegressor(**{**options, "sets": ["b", "c:d"]}).fit(X, y)
+    assert model.n_parameters_ == same.n_parameters_
+    assert np.all(model.sobol_["share"] > 0.0)
 
 
 def waves(n: int = 600) -> tuple[pd.DataFrame, np.ndarray]:
@@ -158,6 +181,12 @@ def test_without_any_interaction_each_column_is_a_term() -> None:
         ({"sparsity": 0.5}, "belongs to kernel='ok'"),
         ({"sets": ["a"], "kernel": "ok"}, "belongs to kernel='iok'"),
         ({"hidden": (0,)}, "hidden is 0"),
+        ({"hidden": ()}, r"hidden is \(\)"),
+        ({"hidden": 16}, "hidden is 16"),
+        ({"hidden": "16"}, "hidden is '16'"),
+        ({"kernel": "ok", "updates": "alternating"}, "belongs to kernel='iok'"),
+        ({"kernel": "iok", "n_inducing": 10}, "belongs to kernel='rbf'"),
+        ({"kernel": "ok", "sets": np.array(["a", "b"])}, "belongs to kernel='iok'"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0"),
         ({"max_epochs": 0}, "max_epochs is 0"),
         ({"updates": "none"}, "updates is 'none'"),
@@ -193,6 +222,45 @@ def test_errors_have_names() -> None:
     strict = DeepKernelRegressor(**{**QUICK, "unknown": "error", "sets": ["city", "b"]}).fit(levels, y)
     with pytest.raises(UnknownLevelError):
         strict.predict(levels.replace("Oslo", "Rome"))
+
+
+def test_sets_may_be_an_array_or_what_was_found() -> None:
+    X, y = waves(100)
+    array = DeepKernelRegressor(**{**QUICK, "sets": np.array(["a", "b:c"])}).fit(X, y)
+    assert {term.name for term in array.terms_} == {"a", "b:c"}
+    found = Interactions((Interaction(("c", "d"), 1.0, 1.0, True),), tuple("abcd"))
+    model = DeepKernelRegressor(**{**QUICK, "sets": found}).fit(X, y)
+    assert {term.name for term in model.terms_} == {"a", "b", "c:d"}
+    np.testing.assert_array_equal(clone(model).fit(X, y).predict(X), model.predict(X))
+
+
+def test_a_mean_by_columns_that_act_together_needs_two() -> None:
+    X, y = waves(60)
+    with pytest.raises(TableError, match="use mean='zero'"):
+        DeepKernelRegressor(**{**QUICK, "mean": "detector"}).fit(X[["a"]], y)
+
+
+def test_each_stage_has_converged_by_its_own_limit() -> None:
+    """Epochs of both stages together would be more than the most of one."""
+    X, y = waves(80)
+    long = DeepKernelRegressor(kernel="rbf", hidden=(8,), max_epochs=199, learning_rate=0.05).fit(X, y)
+    assert long.fit_result_.status is Status.CONVERGED
+    short = DeepKernelRegressor(kernel="rbf", hidden=(8,), max_epochs=3).fit(X, y)
+    assert short.fit_result_.status is Status.MAX_STEPS
+
+
+def test_rows_left_out_are_new_to_the_mean_too() -> None:
+    """Else its errors of them would say too little noise."""
+    covered = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1.7, 1.7, (1150, 4))
+        y = X[:, 0] * X[:, 1] + rng.standard_normal(1150)
+        options = {"sets": ["x0", "x1"], "n_seeds": 1, "max_epochs": 150, "hidden": (16,)}
+        model = DeepKernelRegressor(mean="detector", random_state=seed, **options).fit(X[:150], y[:150])
+        mean, std = model.predict(X[150:], return_std=True)
+        covered.append(np.mean(np.abs(y[150:] - mean) < 1.645 * std))
+    assert np.mean(covered) > 0.75
 
 
 def test_a_trend_is_added_to_the_process() -> None:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import termwise as tw
-from termwise.deep.detector import Search, detect
-from termwise.errors import OptionError, TableError, TargetError
+from termwise.deep.detector import (
+    FREE,
+    SHRINKING,
+    SLOWLY,
+    STEPS,
+    Sample,
+    Search,
+    _shrink,
+    chosen_speed,
+    detect,
+    learned,
+)
+from termwise.deep.training import parted
+from termwise.errors import NumericalError, OptionError, TableError, TargetError
 from termwise.explain.interactions import Interaction, Interactions
 
 
@@ -62,13 +76,80 @@ def test_a_sum_of_single_columns_has_none_either() -> None:
     assert found.kept == []
 
 
+def test_a_pair_is_found_among_skewed_and_collinear_columns() -> None:
+    """As of houses: two columns that nearly are each other, sizes with long tails, and much noise."""
+    rng = np.random.default_rng(0)
+    n = 2000
+    east = rng.uniform(-1.7, 1.7, n)
+    north = -0.9 * east + np.sqrt(1.0 - 0.81) * rng.standard_normal(n)
+    size = rng.standard_normal(n)
+    sizes = {name: np.exp(1.5 * size + 0.4 * rng.standard_normal(n)) for name in ("rooms", "beds", "people")}
+    frame = pd.DataFrame({"east": east, "north": north, "age": rng.uniform(0.0, 1.0, n), **sizes})
+    across = (east + north) / np.std(east + north)
+    y = 1.5 * np.sin(2.0 * east) * across + np.log(frame.rooms) + frame.age
+    y += 0.45 * np.std(y) * rng.standard_normal(n)
+    found = tw.detect_interactions(frame[["people", "north", "rooms", "age", "east", "beds"]], y, n_seeds=2)
+    assert set(found[0].columns) == {"east", "north"}
+    assert found[0].kept
+    assert found[0].strength > 2.0 * found[1].strength > 0.0
+
+
+def test_shrinking_may_cost_a_part_of_what_acting_together_gains() -> None:
+    """With much noise a quarter of the least error would be all that there is to find."""
+    errors = np.array([[0.284, 0.300, 0.297, 0.307], [0.290, 0.286, 0.310, 0.320]])
+    assert chosen_speed(errors, 0.35) == SHRINKING[1]
+    assert chosen_speed(errors, 0.55) == SHRINKING[3]
+    assert chosen_speed(errors, 0.2) == SHRINKING[3]  # nothing acts together, and nothing can be lost
+    # without noise a tenth of the gain would be a whole set
+    assert chosen_speed(np.array([[0.01, 0.02, 0.07, 0.9]]), 1.0) == SHRINKING[1]
+
+
+def test_networks_that_diverge_are_left_out() -> None:
+    errors = np.full((2, 4), np.nan)
+    with pytest.raises(NumericalError, match="diverged"):
+        chosen_speed(errors, 0.5)
+    errors[1, 2] = 0.3
+    assert chosen_speed(errors, 0.5) == chosen_speed(errors, np.nan) == SHRINKING[2]
+    assert learned(np.array([0.3, np.nan, 0.31]), 0.5) == [0, 2]
+    assert learned(np.array([0.3, np.inf, 0.31]), np.nan) == [0, 2]
+
+
+def test_networks_that_have_not_learned_are_not_asked() -> None:
+    assert learned(np.array([0.3, 0.39, 0.41, 0.5]), 0.5) == [0, 1]
+    assert learned(np.array([0.3, 0.39, 0.41, 0.5]), 0.2) == [0, 1, 2, 3]  # none has more to say than another
+
+
+def test_weights_have_time_to_learn_before_they_shrink() -> None:
+    def left(done: float) -> float:
+        weights = [torch.ones((1, 2, 2))]
+        _shrink(weights, torch.tensor([[[2.0]]]), 0.1, done)
+        return float(weights[0][0, 0, 0])
+
+    assert left(0.5 * FREE) == 1.0
+    assert left(FREE + 0.5 * SLOWLY) == pytest.approx(0.9)
+    assert left(1.0) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("n", [180, 1000, 20_000, 10_000_000])
+def test_tables_of_all_lengths_have_about_as_many_steps(n: int) -> None:
+    assert 0.3 * STEPS < Search().network(n).steps(n) <= STEPS
+
+
 def test_the_trend_is_the_mean_of_the_networks() -> None:
     frame, y = table(300)
     X, y = frame[["a", "b", "c", "idle"]].to_numpy(), (y - y.mean()) / y.std()
-    found = detect(X, y, range(4), Search(2, 3, 40), np.random.default_rng(0))
+    sample = Sample(X, y, range(4), parted(300, np.random.default_rng(1)))
+    found = detect(sample, Search(2, 3, 40), np.random.default_rng(0))
+    together, alone = found.trend
+    seeds = len(together.inputs)
+    assert len(alone.inputs) == 4 * seeds
+    each = [
+        seeds * (together.outputs(X)[k] + alone.outputs(X)[4 * k : 4 * k + 4].sum(axis=0))[:, 0]
+        for k in range(seeds)
+    ]
     total = sum(part.outputs(X).sum(axis=(0, 2)) for part in found.trend)
-    assert np.mean((y - total) ** 2) < 0.6
-    assert np.abs(np.mean(y - total)) < 0.2
+    np.testing.assert_allclose(total, np.mean(each, axis=0), atol=1e-10)
+    assert max(np.mean((y - one)[sample.rows.train] ** 2) for one in each) < 0.3
 
 
 MADE = Interactions(
@@ -110,11 +191,15 @@ def test_they_are_plain_data() -> None:
     assert repr(MADE).startswith("<Interactions of 7 columns, 3 of 4 kept: a:b 3 (100%), c:d:e:f 2 (50%)")
 
 
-def test_an_oak_model_may_have_what_was_found(found: Interactions) -> None:
+def test_an_oak_model_may_have_what_was_found(found: Interactions, tmp_path: Path) -> None:
     X, y = table(150)
     model = tw.OAKRegressor(terms=found.terms(), n_restarts=1).fit(X, y)
     assert {term.name for term in model.terms_ if term.order == 2} == {"a:b", "c:city"}
     assert len(model.terms_) == 7
+    same = tw.OAKRegressor(terms=found, n_restarts=1).fit(X, y)
+    assert {term.name for term in same.terms_} == {term.name for term in model.terms_}
+    tw.save(same, tmp_path / "model.termwise")
+    assert tw.load(tmp_path / "model.termwise").terms == [list(term) for term in found.terms()]
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,12 @@ def _set(*path: Any, to: Any) -> Any:
 @pytest.mark.parametrize(
     ("kind", "change", "message"),
     [
-        ("sets", _set("deep", "sets", to=[[0, 1]]), "1 sets do not belong to 2 networks"),
+        ("sets", _set("deep", "sets", to=[[0, 1]]), "are not those of its networks"),
+        ("sets", _set("deep", "sets", to=[[0, 1], [0, 1]]), "are not those of its networks"),
         ("sets", _set("deep", "sets", to=[[0, 99], [1]]), "it has the set"),
         ("sets", _set("deep", "inputs", to=[]), "it has no sets"),
         ("sets", _set("deep", "inputs", to=[[0], [1]]), "an array of shape"),
-        ("sets", _set("deep", "amplitude", to=[1.0, -1.0]), "do not belong"),
+        ("sets", _set("deep", "amplitude", to=[1.0, -1.0]), "amplitude has the variance -1"),
         ("sets", _set("noise", to=-1.0), "the noise is"),
         ("iok", _set("interactions", 0, "columns", to=["age", "so"]), "it has the interaction"),
         ("rbf", _set("deep", "kernel", to="so"), "no kernel 'so'"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from termwise.deep.embedded import Free, fit_embedded, identity, negative_evidence
+from termwise.deep.embedded import Free, _climb, fit_embedded, identity, negative_evidence
 from termwise.deep.gram import FORMULAS, GramKernel, first_parameters, solve_exact, solve_sparse
 from termwise.deep.posterior import GramPosterior
 from termwise.deep.training import Descent, parted
@@ -122,3 +122,22 @@ def test_it_learns_a_function(kind: str) -> None:
     assert len(found.solved.centres) == 200
     few = fit_embedded(X, y, kind, (24, 16), Descent(max_epochs=2), rows, stream, n_inducing=20)
     assert len(few.solved.centres) == 20
+
+
+def test_the_evidence_rises_until_lengthscales_are_those_of_the_function() -> None:
+    stream = np.random.default_rng(5)
+    H, true = stream.uniform(-2.0, 2.0, (220, 2)), np.array([0.3, 1.6])
+    kernel = GramKernel("rbf", {"variance": np.array(1.5), "lengthscales": true})
+    K = kernel.matrix(H, H) + 0.01 * np.eye(220)
+    y = np.linalg.cholesky(K) @ stream.standard_normal(220)
+    rows = parted(220, stream)
+    free = Free(first_parameters("rbf", 2, stream), 0.3, None)
+    first, noise, _ = free.kept("rbf")
+    before = solve_exact(first, H[rows.train], y[rows.train], noise).evidence
+    _climb(None, free, "rbf", H, y, Descent(learning_rate=1e-3), rows, stream)
+    last, noise, _ = free.kept("rbf")
+    after = solve_exact(last, H[rows.train], y[rows.train], noise).evidence
+    best = solve_exact(kernel, H[rows.train], y[rows.train], 0.01).evidence
+    assert after > before + 0.8 * (best - before)
+    np.testing.assert_allclose(last.parameters["lengthscales"], true, rtol=0.35)
+    assert noise == pytest.approx(0.01, rel=0.5)

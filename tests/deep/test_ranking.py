@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from termwise.deep.networks import Networks, drawn_networks
-from termwise.deep.ranking import mean_strengths, ranked, set_strengths
+from termwise.deep.ranking import mean_strengths, ordered, ranked, set_strengths, stability
 
 
 def by_hand(weights: list[np.ndarray]) -> dict[tuple[int, ...], float]:
@@ -41,7 +41,7 @@ def test_a_unit_of_two_columns_says_that_these_interact() -> None:
     networks = Networks(((0, 1, 2, 3),), weights, (np.zeros((1, 1, 2)), np.zeros((1, 1, 1))))
     found = set_strengths(networks, 0, range(4), 2)
     assert found == {(1, 3): pytest.approx(1.5), (0, 2): pytest.approx(0.1)}
-    assert ranked(found) == [(1, 3), (0, 2)]
+    assert ordered(found) == [(1, 3), (0, 2)]
 
 
 def test_a_column_of_several_numbers_has_the_length_of_their_weights() -> None:
@@ -50,10 +50,35 @@ def test_a_column_of_several_numbers_has_the_length_of_their_weights() -> None:
     assert set_strengths(networks, 0, (0, 0, 1), 5) == {(0, 1): pytest.approx(5.0)}
 
 
+def test_a_network_without_weights_names_no_sets() -> None:
+    """With no strength at all, the first columns of a table would lead by their place."""
+    alive = drawn_networks(((0, 1, 2),), (4,), 1, np.random.default_rng(0))
+    dead = Networks(alive.inputs, tuple(0.0 * weight for weight in alive.weights), alive.biases)
+    assert set_strengths(dead, 0, range(3), 3) == {}
+    assert mean_strengths([{}, {}]) == {}
+    assert mean_strengths([{}, {(0, 1): 2.0}]) == {(0, 1): 0.5}
+
+
+ORDER = [(0, 1, 2), (0, 1), (3, 4), (1, 2), (0, 1, 2, 3)]
+
+
 def test_parts_of_stronger_sets_are_dropped_and_wholes_of_stronger_parts_are_not() -> None:
-    strengths = {(0, 1): 3.0, (0, 1, 2): 2.0, (1, 2): 1.0, (3, 4): 0.5}
-    assert ranked(strengths) == [(0, 1), (0, 1, 2), (3, 4)]
+    assert ranked(ORDER, (), ()) == [(0, 1, 2), (3, 4), (0, 1, 2, 3)]
 
 
-def test_a_set_that_one_network_does_not_name_has_no_strength_there() -> None:
-    assert mean_strengths([{(0, 1): 2.0}, {(0, 1): 1.0, (1, 2): 4.0}]) == {(0, 1): 1.5, (1, 2): 2.0}
+def test_what_was_tried_counts_for_more_than_what_is_strong() -> None:
+    assert ranked(ORDER, [(0, 1)], [(0, 1, 2)]) == [(0, 1, 2), (0, 1), (3, 4), (1, 2), (0, 1, 2, 3)]
+    assert ranked(ORDER, [(0, 1)], []) == [(0, 1, 2), (0, 1), (3, 4), (0, 1, 2, 3)]
+    assert ranked(ORDER, [(0, 1, 2, 3)], [(0, 1, 2)]) == [(3, 4), (0, 1, 2, 3)]
+    assert ranked([(0, 1, 2)], [(1, 2)], [(0, 1, 2)]) == [(0, 1, 2), (1, 2)]
+
+
+def test_networks_count_alike_and_one_that_does_not_name_a_set_has_none() -> None:
+    found = mean_strengths([{(0, 1): 200.0}, {(0, 1): 1.0, (1, 2): 4.0}])
+    assert found == {(0, 1): pytest.approx(0.6), (1, 2): pytest.approx(0.4)}
+
+
+def test_stability_is_how_many_networks_have_a_set_among_their_first() -> None:
+    each = [{(0, 1): 2.0, (1, 2): 1.0, (0, 1, 2): 3.0}, {(1, 2): 1.0}]
+    assert stability([(0, 1), (1, 2)], each, 1) == [0.5, 0.5]
+    assert stability([(0, 1), (1, 2)], each, 2) == [0.5, 1.0]

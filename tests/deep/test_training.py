@@ -9,9 +9,9 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from termwise.deep.networks import drawn_networks
-from termwise.deep.optimal import RankOneLoss, Shape, Wanted, fit_optimal, inputs_of, set_weights
-from termwise.deep.training import Descent, Trainable, descend, parted, threads
+from termwise.deep.networks import drawn_networks, inputs_of
+from termwise.deep.optimal import RankOneLoss, Shape, Wanted, fit_optimal, set_weights
+from termwise.deep.training import Aim, Descent, Trainable, descend, parted, threads
 from termwise.errors import NumericalError
 
 NOISE = 0.05
@@ -76,21 +76,45 @@ def test_the_best_weights_are_those_that_are_kept() -> None:
         return seen[-1]
 
     how = Descent(max_epochs=25, learning_rate=0.3, patience=100)  # too long a step: scores go up and down
-    best, epochs = descend([part], rank_one.loss, score, np.arange(150), how, np.random.default_rng(1))
+    aim = Aim(rank_one.loss, score, np.arange(150))
+    best, epochs = descend([part], aim, how, np.random.default_rng(1))
     assert epochs == 25 == len(seen)
     assert best[0] == min(seen)[0] < seen[-1][0]
     np.testing.assert_array_equal(score(), best)
 
 
-def test_it_stops_early_when_nothing_gets_better() -> None:
+@pytest.mark.parametrize("networks", [1, 5])
+def test_it_stops_early_when_nothing_gets_better(networks: int) -> None:
+    """Of networks that take turns, when each had as many as one alone."""
     X, y = table(100)
-    part = Trainable(drawn_networks(((3,),), (4,), 1, np.random.default_rng(0)), X)
+    part = Trainable(drawn_networks(((3,),) * networks, (4,), 1, np.random.default_rng(0)), X)
     rank_one = RankOneLoss(part, y, np.arange(80))
     scores = iter([1.0, *[2.0] * 100])
-    how = Descent(patience=3)
-    stream = np.random.default_rng(1)
-    _, epochs = descend([part], rank_one.loss, lambda: np.array([next(scores)]), np.arange(80), how, stream)
-    assert epochs == 1 + 4 * 3
+    how = Descent(patience=3, alternating=networks > 1)
+    aim = Aim(rank_one.loss, lambda: np.array([next(scores)]), np.arange(80))
+    _, epochs = descend([part], aim, how, np.random.default_rng(1))
+    assert epochs == 1 + 4 * 3 * networks
+
+
+@pytest.mark.parametrize("batch", [10, 40])
+def test_a_whole_descent_makes_its_steps_and_each_is_shorter(batch: int) -> None:
+    """Also within the one epoch that is left of a long table."""
+    X, y = table(100)
+    part = Trainable(drawn_networks(((0, 1),), (4,), 1, np.random.default_rng(0)), X)
+    rank_one = RankOneLoss(part, y, np.arange(80))
+    made: list[tuple[float, float]] = []
+    how = Descent(max_epochs=2, batch=batch, learning_rate=1.0, whole=True, max_steps=6)
+    aim = Aim(
+        rank_one.loss,
+        lambda: np.ones(1),
+        np.arange(80),
+        after=lambda length, done: made.append((length, done)),
+    )
+    _, epochs = descend([part], aim, how, np.random.default_rng(1))
+    steps = min(6, 2 * 80 // batch)
+    assert epochs == (1 if batch == 10 else 2)
+    np.testing.assert_allclose([length for length, _ in made], 1.0 - np.arange(steps) / steps)
+    np.testing.assert_allclose([done for _, done in made], np.arange(1, steps + 1) / steps)
 
 
 def test_networks_that_take_turns_move_one_at_a_time() -> None:
@@ -105,7 +129,7 @@ def test_networks_that_take_turns_move_one_at_a_time() -> None:
         def score(falling: Any = falling) -> np.ndarray:
             return np.full(2, next(falling))
 
-        descend([part], rank_one.loss, score, np.arange(80), how, np.random.default_rng(1))
+        descend([part], Aim(rank_one.loss, score, np.arange(80)), how, np.random.default_rng(1))
         change = np.abs(part.kept().weights[0] - first.weights[0].astype(np.float32)).max(axis=(1, 2))
         np.testing.assert_array_equal(change > 0.0, [True, turn == 2] * 2)
 
@@ -121,15 +145,16 @@ def test_a_penalty_silences_sets_that_have_no_effect() -> None:
     y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.4 * rng.standard_normal(300)
     shape, rows = Shape((*SHAPE.inputs, (3,), (4, 5)), SHAPE.hidden), parted(300, rng)
 
-    def spreads(penalty: float) -> np.ndarray:
+    def found_with(penalty: float) -> Any:
         stream = np.random.default_rng(2)
-        found = fit_optimal(X, y, shape, QUICK, rows, stream, wanted=Wanted(penalty))
-        return found.amplitude.mean * found.networks.outputs(X).sum(axis=2).std(axis=1)
+        return fit_optimal(X, y, shape, QUICK, rows, stream, wanted=Wanted(penalty))
 
-    free, held = spreads(0.0), spreads(0.3)
-    np.testing.assert_array_equal(held[2:], 0.0)
-    assert min(held[:2]) > 0.4
-    assert min(free) > 0.0
+    free, held, none = found_with(0.0), found_with(0.3), found_with(100.0)
+    assert (free.places, held.places) == ((0, 1, 2, 3), (0, 1))
+    assert held.networks.inputs == shape.inputs[:2]
+    spread = held.amplitude.mean * held.networks.outputs(X).sum(axis=2).std(axis=1)
+    assert min(spread) > 0.4
+    np.testing.assert_allclose(none.networks.outputs(X), y.mean())  # a constant is left
 
 
 def test_weights_of_sets_are_the_least_of_their_objective() -> None:

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from termwise.deep.gram import FORMULAS, GramKernel, Solved, first_parameters, solve_exact, solve_sparse
 from termwise.deep.networks import Networks
 from termwise.deep.optimal import LEAST_NOISE, Shape, Wanted, fit_optimal
-from termwise.deep.training import Descent, Part, Rows, Trainable, descend
+from termwise.deep.training import Aim, Descent, Part, Rows, Trainable, descend
 from termwise.measures.base import Array
 
 EXACT_ROWS = 2000
 FEWEST_INDUCING = 128
 JITTER = 1e-6  # on the diagonal while training; what is kept is solved with what it needs
-STEPS, STEP = 100, 0.01  # of the evidence
+# Of the evidence. Parameters of a kernel are a few logarithms that may have far to go, where weights of
+# networks that know the function already may not: these keep their own step.
+STEPS, STEP = 200, 0.05
 FREE = ("frequencies",)  # parameters that may have any sign
 EMBEDDED = 2  # coordinates. Table 1
 
@@ -31,13 +33,14 @@ class Embedded:
     solved: Solved
     noise: float
     epochs: int
+    converged: bool  # neither the networks alone nor all together stopped at their last epoch
 
 
 class Free:
     """Parameters of the kernel as tensors: logarithms, but of those that may have any sign."""
 
     def __init__(self, values: dict[str, Array], noise: float, Z: Array | None) -> None:
-        self.starts, self.owners = 1, np.zeros(1, dtype=np.intp)
+        self.starts, self.owners, self.pace = 1, np.zeros(1, dtype=np.intp), 1.0
         logs = {name: value if name in FREE else np.log(value) for name, value in values.items()}
         logs["noise"] = np.array(np.log(noise))
         if Z is not None:
@@ -126,9 +129,10 @@ def fit_embedded(
     part = Trainable(networks, X)
     more = _climb(part if kind != "arccos" else None, free, kind, X, y, how, rows, shuffling)
     kernel, noise, Z = free.kept(kind)
-    return _conditioned(
-        part.kept() if kind != "arccos" else networks, kernel, noise, Z, X, y, rows, epochs + more
-    )
+    networks = networks if kind == "arccos" else part.kept()
+    converged = epochs < how.max_epochs and more < min(STEPS, how.max_epochs)  # each with its own limit
+    noise, solved = _conditioned(networks.outputs(X)[0], y, rows, (kernel, Z), noise)
+    return Embedded(networks, kernel, solved, noise, epochs + more, converged)
 
 
 def _climb(
@@ -156,47 +160,33 @@ def _climb(
         with torch.no_grad():
             train, left_out = (embedding(part_of).numpy() for part_of in (rows.train, rows.validation))
         kernel, noise, Z = free.kept(kind)
-        solved = _solve(kernel, noise + JITTER, Z, train, y[rows.train])
+        solved = _solve(kernel, Z, noise + JITTER, train, y[rows.train])
         mean = kernel.matrix(left_out, solved.centres) @ solved.alpha
         return np.array([np.mean((y[rows.validation] - mean) ** 2)])
 
-    steps = replace(
-        how,
-        max_epochs=min(STEPS, how.max_epochs),
-        batch=rows.train.size,
-        learning_rate=STEP,
-        alternating=False,
-    )
+    steps = replace(how, max_epochs=min(STEPS, how.max_epochs), batch=rows.train.size, alternating=False)
+    free.pace = STEP / how.learning_rate
     parts: list[Part] = [free] if part is None else [free, part]
-    if part is not None:
-        steps = replace(steps, learning_rate=how.learning_rate)
-    _, epochs = descend(parts, loss, score, rows.train, steps, rng)
+    _, epochs = descend(parts, Aim(loss, score, rows.train), steps, rng)
     return epochs
 
 
-def _solve(kernel: GramKernel, noise: float, Z: Array | None, H: Array, y: Array) -> Solved:
+def _solve(kernel: GramKernel, Z: Array | None, noise: float, H: Array, y: Array) -> Solved:
     return solve_exact(kernel, H, y, noise) if Z is None else solve_sparse(kernel, H, y, noise, Z)
 
 
 def _conditioned(
-    networks: Networks,
-    kernel: GramKernel,
-    noise: float,
-    Z: Array | None,
-    X: Array,
-    y: Array,
-    rows: Rows,
-    epochs: int,
-) -> Embedded:
+    H: Array, y: Array, rows: Rows, model: tuple[GramKernel, Array | None], noise: float
+) -> tuple[float, Solved]:
     """Given all rows, with no less noise than rows show that were not learned from."""
-    H = networks.outputs(X)[0]
     noise = max(noise, LEAST_NOISE)
-    seen = _solve(kernel, noise, Z, H[rows.train], y[rows.train])
+    kernel, Z = model
+    seen = _solve(kernel, Z, noise, H[rows.train], y[rows.train])
     beside = kernel.matrix(H[rows.validation], seen.centres)
     errors = y[rows.validation] - beside @ seen.alpha
     known = kernel.diagonal(H[rows.validation]) - np.sum((beside @ seen.root) ** 2, axis=1)
     noise = max(noise, float(np.mean(errors**2 - known)))
-    return Embedded(networks, kernel, _solve(kernel, noise, Z, H, y), noise, epochs)
+    return noise, _solve(kernel, Z, noise, H, y)
 
 
 def identity(features: int) -> Networks:

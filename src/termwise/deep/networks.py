@@ -59,12 +59,30 @@ class Networks:
         return np.concatenate([forward(block, self.weights, self.biases, silu) for block in blocks], axis=1)
 
     def only(self, chosen: Sequence[int]) -> Networks:
-        """Some of them."""
+        """Some of them, padded to the widest of these."""
         places = list(chosen)
+        inputs = tuple(self.inputs[place] for place in places)
+        first, *others = self.weights
         return Networks(
-            tuple(self.inputs[place] for place in places),
-            tuple(part[places] for part in self.weights),
+            inputs,
+            (first[places][:, : max(map(len, inputs))], *(part[places] for part in others)),
             tuple(part[places] for part in self.biases),
+        )
+
+    def beside(self, other: Networks) -> Networks:
+        """These and others of the same shape."""
+        return Networks(
+            (*self.inputs, *other.inputs),
+            tuple(np.concatenate(parts) for parts in zip(self.weights, other.weights, strict=True)),
+            tuple(np.concatenate(parts) for parts in zip(self.biases, other.biases, strict=True)),
+        )
+
+    def scaled(self, by: Any) -> Networks:
+        """With outputs times a number, or one for each network, (k, 1, 1)."""
+        return Networks(
+            self.inputs,
+            (*self.weights[:-1], by * self.weights[-1]),
+            (*self.biases[:-1], by * self.biases[-1]),
         )
 
 
@@ -106,3 +124,8 @@ def drawn_networks(
         weights.append(np.sqrt(2.0 / fan)[:, None, None] * rng.standard_normal((count, into, out)))
         biases.append((layer == 0) * rng.standard_normal((count, 1, out)))
     return Networks(tuple(tuple(read) for read in inputs), tuple(weights), tuple(biases))
+
+
+def inputs_of(sets: Sequence[Sequence[int]], sources: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """The numbers of a row that each set of columns has; `sources` says which column each comes from."""
+    return tuple(tuple(i for i, source in enumerate(sources) if source in columns) for columns in sets)

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from termwise.deep.networks import Networks, drawn_networks
 from termwise.deep.rank_one import Amplitude, amplitude, best_noise
-from termwise.deep.training import Descent, Rows, Trainable, descend
+from termwise.deep.training import Aim, Descent, Rows, Trainable, descend
+from termwise.errors import NumericalError
 from termwise.measures.base import Array
 
 LEAST_NOISE = 1e-6  # of the variance of the target
+MOST_SWEEPS, AT_REST = 20_000, 1e-9  # over the weights of sets, and their last move in sd of the target
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Wanted:
 class Optimal:
     """The networks of the start with the best validation error, and what is known of their amplitude.
 
-    `noise` is what is left of the target in rows that were not learned from.
+    `noise` is what is left of the target in rows that were not learned from. `places` are those of the
+    networks among all that were asked for: a penalty leaves some out.
     """
 
     networks: Networks
@@ -51,6 +54,7 @@ class Optimal:
     noise: float
     scores: tuple[float, ...]  # mean squared validation errors of all starts
     epochs: int
+    places: tuple[int, ...]
 
 
 @dataclass(eq=False)
@@ -137,8 +141,7 @@ def _from_one(networks: Networks, X: Array, y: Array, starts: int) -> Networks:
     """The same with last layers scaled so that c is one, the scale at which the evidence is highest."""
     g = networks.outputs(X).sum(axis=2).reshape(starts, -1, len(X)).sum(axis=1)
     c = np.repeat([amplitude(one, y, 0.5).mean for one in g], len(networks.inputs) // starts)[:, None, None]
-    weights = (*networks.weights[:-1], c * networks.weights[-1])
-    return Networks(networks.inputs, weights, (*networks.biases[:-1], c * networks.biases[-1]))
+    return networks.scaled(c)
 
 
 def trained(
@@ -164,25 +167,18 @@ def trained(
         found: Array = rank_one.errors(rows.validation).mean(axis=1)
         return found
 
-    scores, epochs = descend([part], rank_one.loss, score, rows.train, how, rng, rank_one.refresh)
+    scores, epochs = descend([part], Aim(rank_one.loss, score, rows.train, rank_one.refresh), how, rng)
     best = int(np.nanargmin(scores))
     found = part.kept().only(np.flatnonzero(part.owners == best).tolist())
+    places = tuple(range(len(found.inputs)))
     if wanted.penalty:
-        found = weighted(found, X, y, wanted.penalty)
-    return _conditioned(found, X, y, rows, wanted, tuple(scores.tolist()), epochs)
+        found, places = weighted(found, X, y, wanted.penalty)
+    c, noise = _conditioned(found.outputs(X).sum(axis=(0, 2)), y, rows, wanted)
+    return Optimal(found, c, noise, tuple(scores.tolist()), epochs, places)
 
 
-def _conditioned(
-    networks: Networks,
-    X: Array,
-    y: Array,
-    rows: Rows,
-    wanted: Wanted,
-    scores: tuple[float, ...],
-    epochs: int,
-) -> Optimal:
-    """With the amplitude given all rows, and the noise of rows that were not learned from."""
-    g = networks.outputs(X).sum(axis=(0, 2))
+def _conditioned(g: Array, y: Array, rows: Rows, wanted: Wanted) -> tuple[Amplitude, float]:
+    """The amplitude given all rows, and the noise of rows that were not learned from."""
     c = Amplitude(1.0, 0.0)
     if not wanted.plain:
         seen = best_noise(g[rows.train], y[rows.train], 0.5, steps=20)
@@ -192,37 +188,38 @@ def _conditioned(
     noise = max(float(np.mean(squares[rows.train])), float(np.mean(squares[rows.validation])), LEAST_NOISE)
     if not wanted.plain:
         c = amplitude(g, y, noise)
-    return Optimal(networks, c, noise, scores, epochs)
+    return c, noise
 
 
-def weighted(networks: Networks, X: Array, y: Array, penalty: float) -> Networks:
-    """Each network times its weight a_j >= 0, which is zero if it does not earn its penalty.
+def weighted(networks: Networks, X: Array, y: Array, penalty: float) -> tuple[Networks, tuple[int, ...]]:
+    """Each network times its weight a_j > 0, without those that do not earn their penalty; and their places.
 
     Steps of Adam come near zero and never there, so the weights of the networks that were found are then
     solved for: the least mean (y - sum a_j h_j)^2 + penalty sum a_j sd(h_j), h_j centred.
     """
     parts = networks.outputs(X).sum(axis=2).T
     middle = parts.mean(axis=0)
-    a = set_weights(parts - middle, y - y.mean(), penalty)[:, None, None]
-    outs = networks.weights[-1].shape[2]
-    biases = a * (networks.biases[-1] - middle[:, None, None] / outs)
-    biases[0] += y.mean() / outs  # the constant, wherever it stands
-    weights = (*networks.weights[:-1], a * networks.weights[-1])
-    return Networks(networks.inputs, weights, (*networks.biases[:-1], biases))
+    a = set_weights(parts - middle, y - y.mean(), penalty)
+    places = np.flatnonzero(a > 0.0).tolist() or [0]  # one stays, to say the constant
+    found = networks.only(places).scaled(a[places, None, None])
+    outs = found.weights[-1].shape[2]
+    last = found.biases[-1] - (a * middle)[places, None, None] / outs
+    last[0] += y.mean() / outs  # the constant, wherever it stands
+    return Networks(found.inputs, found.weights, (*found.biases[:-1], last)), tuple(places)
 
 
-def set_weights(parts: Array, y: Array, penalty: float, sweeps: int = 500) -> Array:
-    """The non-negative weights of centred parts (n, k), by coordinate descent."""
+def set_weights(parts: Array, y: Array, penalty: float) -> Array:
+    """The non-negative weights of centred parts (n, k), by coordinate descent until they rest."""
     gram, beside = parts.T @ parts / y.size, parts.T @ y / y.size
     spread = np.sqrt(np.diag(gram))
     a = np.zeros(beside.size)
-    for _ in range(sweeps):
+    for _ in range(MOST_SWEEPS):
+        before = a.copy()
         for j in np.flatnonzero(spread > 0.0):
             free = beside[j] - gram[j] @ a + gram[j, j] * a[j]
             a[j] = max(free - 0.5 * penalty * spread[j], 0.0) / gram[j, j]
-    return a
-
-
-def inputs_of(sets: Sequence[Sequence[int]], sources: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """The numbers of a row that each set of columns has; `sources` says which column each comes from."""
-    return tuple(tuple(i for i, source in enumerate(sources) if source in columns) for columns in sets)
+        if np.max(np.abs(a - before) * spread) <= AT_REST * float(np.std(y)):
+            return a
+    raise NumericalError(
+        f"the weights of {a.size} sets do not come to rest: some say nearly the same; leave one of them out"
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -39,6 +38,19 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
+class Seen:
+    """Means and covariances of what networks say, over all rows that were learned from."""
+
+    middle: Array
+    covariance: Array
+
+    @classmethod
+    def of(cls, each: Array) -> Seen:
+        """Of the outputs of networks, (k, n)."""
+        return cls(each.mean(axis=1), np.atleast_2d(np.cov(each, bias=True)))
+
+
+@dataclass(frozen=True, eq=False)
 class RankOnePosterior:
     """f(x) = trend(x) + c sum_j g_j(x), c being a normal: mean E c g(x), variance Var c g(x)^2.
 
@@ -52,6 +64,7 @@ class RankOnePosterior:
     sets: tuple[Subset, ...]
     amplitude: Amplitude
     noise: float
+    seen: Seen
     orthogonal: ClassVar[bool] = False
 
     @property
@@ -67,12 +80,6 @@ class RankOnePosterior:
         each: Array = self.networks.outputs(self._numbers(X)).sum(axis=2).T
         return each
 
-    @cached_property
-    def middle(self) -> Array:
-        """The mean of each network over rows."""
-        middle: Array = self._each(self.rows).mean(axis=0)
-        return middle
-
     def mean(self, X: Array) -> Array:
         """E f(x)."""
         return self.reading.base(self._numbers(X)) + self.amplitude.mean * self._each(X).sum(axis=1)
@@ -82,12 +89,20 @@ class RankOnePosterior:
         return self.amplitude.variance * self._each(X).sum(axis=1) ** 2
 
     def _term(self, term: Subset, X: Array) -> Array:
+        self._require_terms()
+        if not term:
+            return np.full(len(X), float(self.seen.middle.sum()))
+        place = self.sets.index(term)
+        return self._each(X)[:, place] - self.seen.middle[place]
+
+    def _require_terms(self) -> None:
         if self.reading.trend:
             raise TermError("the mean function is a network of all columns and has no terms; use mean='zero'")
-        if not term:
-            return np.full(len(X), float(self.middle.sum()))
-        place = self.sets.index(term)
-        return self._each(X)[:, place] - self.middle[place]
+
+    def term_covariance(self) -> Array:
+        """That of the means of all terms over the rows that were learned from."""
+        self._require_terms()
+        return self.amplitude.mean**2 * self.seen.covariance
 
     def term_mean(self, term: Subset, X: Array) -> Array:
         """E of one term, or of the constant."""
@@ -99,10 +114,9 @@ class RankOnePosterior:
 
     def term_means(self, terms: Sequence[Subset], X: Array) -> Array:
         """E of many terms, (n, terms)."""
+        self._require_terms()
         places = [self.sets.index(term) for term in terms]
-        if self.reading.trend:
-            self._term((), X)
-        return self.amplitude.mean * (self._each(X) - self.middle)[:, places]
+        return self.amplitude.mean * (self._each(X) - self.seen.middle)[:, places]
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,8 @@ def set_strengths(networks: Networks, which: int, sources: Sequence[int], max_si
         for size in range(2, min(max_size, order.size) + 1):
             leading = tuple(sorted(order[:size].tolist()))
             found[leading] += float(influence * weights[order[size - 1]])
-    return dict(found)
+    # Those of no strength would stand in the order of the columns, which says nothing.
+    return {columns: strength for columns, strength in found.items() if strength > 0.0}
 
 
 def _by_column(weights: Array, sources: Sequence[int]) -> Array:
@@ -43,19 +44,47 @@ def _by_column(weights: Array, sources: Sequence[int]) -> Array:
 
 
 def mean_strengths(each: Sequence[Strengths]) -> Strengths:
-    """The mean over networks, a set that one of them does not name having none there."""
+    """The mean over networks, each by what its sets have together; one that does not name a set has none."""
     total: dict[Subset, float] = defaultdict(float)
     for strengths in each:
+        whole = sum(strengths.values())
         for columns, strength in strengths.items():
-            total[columns] += strength / len(each)
+            total[columns] += strength / (whole * len(each))
     return dict(total)
 
 
-def ranked(strengths: Strengths) -> list[Subset]:
-    """The strongest first, without those that are part of a stronger one."""
-    order = sorted(strengths, key=lambda columns: (-strengths[columns], columns))[:MOST_RANKED]
-    kept: list[Subset] = []
-    for columns in order:
-        if not any(set(columns) < set(stronger) for stronger in kept):
-            kept.append(columns)
-    return kept
+def ordered(strengths: Strengths) -> list[Subset]:
+    """The strongest first."""
+    return sorted(strengths, key=lambda columns: (-strengths[columns], columns))[:MOST_RANKED]
+
+
+def ranked(order: Sequence[Subset], kept: Sequence[Subset], refused: Sequence[Subset]) -> list[Subset]:
+    """The same order without those that a stronger set says already, of which they are a part.
+
+    What was tried counts for more than what is strong: sets that were kept stay, sets that were refused say
+    nothing of their parts, and parts of those that were kept have nothing of their own.
+    """
+    stays, says_nothing = set(kept), set(refused)
+    found, stronger = [], [set(columns) for columns in kept]
+    for columns in [*order, *(one for one in kept if one not in set(order))]:
+        own = set(columns)
+        if columns not in stays and any(own < other for other in stronger):
+            continue
+        found.append(columns)
+        if columns not in says_nothing:
+            stronger.append(own)
+    return found
+
+
+def is_part(columns: Subset, others: Sequence[Subset]) -> bool:
+    """Whether a set is a part of one of the others."""
+    return any(set(columns) < set(other) for other in others)
+
+
+def stability(sets: Sequence[Subset], each: Sequence[Strengths], count: int) -> list[float]:
+    """The part of the networks that have a set among their first so many of these."""
+    first = []
+    for strengths in each:
+        named = ordered({columns: strengths[columns] for columns in sets if columns in strengths})
+        first.append(set(named[:count]))
+    return [sum(columns in leading for leading in first) / len(first) for columns in sets]

@@ -18,7 +18,7 @@ from termwise.deep.networks import Networks, forward, gathered
 from termwise.errors import NumericalError
 from termwise.measures.base import Array
 
-LEAST_GAIN = 1e-4  # by which part a validation score must fall to count as better
+LEAST_FALL = 1e-4  # by which part a validation score must fall to count as better
 SLOWER, SLOWDOWNS = 0.3, 3  # the step is shortened by this so many times before the end
 
 
@@ -28,16 +28,26 @@ class Descent:
 
     After `patience` epochs without a better validation score the step is shortened, and training goes on from
     the best weights; after a few times that is the end. With `alternating` the networks take turns, one for
-    each epoch. With `whole` all epochs are made, with a step that falls to zero, and the last weights stay.
+    each epoch, and patience is counted in rounds of all. With `whole` all epochs are made, or `max_steps` if
+    these are fewer, with a step that falls to zero, and the last weights stay.
     """
 
     max_epochs: int = 300
     learning_rate: float = 5e-3
     batch: int = 256
     patience: int = 15
-    weight_decay: float = 0.0
     alternating: bool = False
     whole: bool = False
+    max_steps: int | None = None
+
+    def batches(self, n_rows: int) -> int:
+        """How many steps an epoch of so many rows has."""
+        return max(1, round(n_rows / self.batch))
+
+    def steps(self, n_rows: int) -> int:
+        """How many steps there are at most."""
+        every = self.max_epochs * self.batches(n_rows)
+        return every if self.max_steps is None else min(every, self.max_steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +84,8 @@ class Trainable:
 
     They compute in float32, as their weights are found by noisy steps anyway; `dtype` can say otherwise.
     """
+
+    pace = 1.0
 
     def __init__(
         self, networks: Networks, X: Array, starts: int = 1, dtype: torch.dtype = torch.float32
@@ -129,8 +141,12 @@ def _leaf(values: Array, dtype: torch.dtype) -> torch.Tensor:
 
 
 class Part(Protocol):
-    """Parameters that are trained: the first axis of each is shared out among starts by `owners`."""
+    """Parameters that are trained: the first axis of each is shared out among starts by `owners`.
 
+    `pace` is the length of their steps, in those of networks.
+    """
+
+    pace: float
     starts: int
     owners: NDArray[np.intp]
 
@@ -142,80 +158,86 @@ class Part(Protocol):
         """All as they are now."""
 
 
-Loss = Callable[[NDArray[np.intp]], torch.Tensor]
-Score = Callable[[], Array]  # of the validation rows, for each start
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """What is trained for: the loss of some rows, of those of `train`, and a score that is to fall.
 
-
-def descend(
-    parts: Sequence[Part],
-    loss: Loss,
-    score: Score,
-    train: NDArray[np.intp],
-    how: Descent,
-    rng: np.random.Generator,
-    before: Callable[[], None] | None = None,
-    after: Callable[[float], None] | None = None,
-) -> tuple[Array, int]:
-    """Train until the validation score of no start gets better; all are left at their best weights.
-
-    `loss` is of some rows, `before` is called before each epoch, `after` with the length of each step that
-    was made. Returns the best score of each start and the epochs.
+    `score` is of the validation rows, for each start. `before` is called before each epoch; `after` with the
+    length of each step that was made, and the part of all steps that are then behind.
     """
-    parameters = [parameter for part in parts for parameter in part.parameters]
-    optimiser = torch.optim.AdamW(parameters, how.learning_rate, weight_decay=how.weight_decay, fused=True)
+
+    loss: Callable[[NDArray[np.intp]], torch.Tensor]
+    score: Callable[[], Array]
+    train: NDArray[np.intp]
+    before: Callable[[], None] | None = None
+    after: Callable[[float, float], None] | None = None
+
+
+def descend(parts: Sequence[Part], aim: Aim, how: Descent, rng: np.random.Generator) -> tuple[Array, int]:
+    """Train until the score of no start gets better; all are left at their best weights.
+
+    Returns the best score of each start and the epochs.
+    """
+    optimiser = torch.optim.Adam([{"params": part.parameters} for part in parts], fused=True)
+    walk = _Walk(parts, aim, how, optimiser)
     best = np.full(parts[0].starts, np.inf)
     kept = [copy for part in parts for copy in part.copies()]
+    turns = max(part.owners.size // part.starts for part in parts) if how.alternating else 1
     waited, slowed, epoch = 0, 0, 0
-    while epoch < how.max_epochs and slowed <= SLOWDOWNS:
-        if before is not None:
-            before()
-        if how.whole:
-            _set_step(optimiser, how.learning_rate * (1.0 - epoch / how.max_epochs))
-        turn = epoch if how.alternating else None
-        _epoch(parts, optimiser, loss, _minibatches(train, how.batch, rng), turn, after)
+    while not walk.over and slowed <= SLOWDOWNS:
+        if aim.before is not None:
+            aim.before()
+        walk.epoch(rng, epoch if how.alternating else None)
         epoch += 1
-        scores = score()
+        scores = aim.score()
         _require_finite(scores)
-        better = how.whole | (scores < best * (1.0 - LEAST_GAIN)) | (np.isinf(best) & np.isfinite(scores))
+        better = how.whole | (scores < best * (1.0 - LEAST_FALL)) | (np.isinf(best) & np.isfinite(scores))
         best = np.where(better, scores, best)
         _copy(parts, kept, better, back=False)
         waited = 0 if np.any(better) else waited + 1
-        if waited >= how.patience:
+        if waited >= turns * how.patience:
             waited, slowed = 0, slowed + 1
             _copy(parts, kept, np.ones(best.size, dtype=bool), back=True)
-            _set_step(optimiser, how.learning_rate * SLOWER**slowed)
+            walk.length = how.learning_rate * SLOWER**slowed
     _copy(parts, kept, np.ones(best.size, dtype=bool), back=True)
     return best, epoch
 
 
-def _set_step(optimiser: torch.optim.Optimizer, length: float) -> None:
-    for group in optimiser.param_groups:
-        group["lr"] = length
+class _Walk:
+    """Steps of Adam, counted: how long each is may depend on how many were made."""
 
+    def __init__(
+        self, parts: Sequence[Part], aim: Aim, how: Descent, optimiser: torch.optim.Optimizer
+    ) -> None:
+        self._parts, self._aim, self._how, self._optimiser = parts, aim, how, optimiser
+        self._made, self._most = 0, how.steps(aim.train.size)
+        self.length = how.learning_rate
 
-def _minibatches(train: NDArray[np.intp], size: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
-    """All rows once, in batches of about the same size."""
-    count = max(1, round(train.size / size))
-    return [np.sort(part) for part in np.array_split(rng.permutation(train), count)]
+    @property
+    def over(self) -> bool:
+        """Whether all steps were made."""
+        return self._made >= self._most
 
+    def epoch(self, rng: np.random.Generator, turn: int | None) -> None:
+        """All rows once, in batches of about the same size; of one network of each start if it has a turn."""
+        train = rng.permutation(self._aim.train)
+        for rows in np.array_split(train, self._how.batches(train.size))[: self._most - self._made]:
+            self._step(np.sort(rows), turn)
 
-def _epoch(
-    parts: Sequence[Part],
-    optimiser: torch.optim.Optimizer,
-    loss: Loss,
-    batches: Sequence[NDArray[np.intp]],
-    turn: int | None,
-    after: Callable[[float], None] | None,
-) -> None:
-    for rows in batches:
-        still = [part.copies() for part in parts] if turn is not None else []
-        optimiser.zero_grad()
-        loss(rows).backward()
-        optimiser.step()
+    def _step(self, rows: NDArray[np.intp], turn: int | None) -> None:
+        # By steps and not by epochs: a long table has one epoch only.
+        length = self.length * (1.0 - self._made / self._most if self._how.whole else 1.0)
+        for group, part in zip(self._optimiser.param_groups, self._parts, strict=True):
+            group["lr"] = length * part.pace
+        still = [part.copies() for part in self._parts] if turn is not None else []
+        self._optimiser.zero_grad()
+        self._aim.loss(rows).backward()
+        self._optimiser.step()
+        self._made += 1
         if turn is not None:
-            _undo(parts, still, turn)
-        if after is not None:
-            after(optimiser.param_groups[0]["lr"])
+            _undo(self._parts, still, turn)
+        if self._aim.after is not None:
+            self._aim.after(length, self._made / self._most)
 
 
 def _undo(parts: Sequence[Part], before: Sequence[Sequence[torch.Tensor]], turn: int) -> None:
@@ -243,7 +265,12 @@ def _copy(parts: Sequence[Part], kept: list[torch.Tensor], starts: NDArray[Any],
 def _require_finite(scores: Array) -> None:
     # one start may fail, as long as another goes on
     if not np.any(np.isfinite(scores)):
-        raise NumericalError(
-            "training diverged: the validation error is not finite any more; use a smaller learning_rate, "
-            "and look for extreme values in the table"
-        )
+        raise not_finite()
+
+
+def not_finite() -> NumericalError:
+    """What is said when no start is left."""
+    return NumericalError(
+        "training diverged: the validation error is not finite any more; use a smaller learning_rate, "
+        "and look for extreme values in the table"
+    )

@@ -23,6 +23,7 @@ from termwise.errors import OptionError
 from termwise.estimators.columns import ColumnChoice, learned_encoder, plan_columns, require_columns
 from termwise.estimators.encodings import Encoding, chosen_encoding
 from termwise.estimators.known import Known
+from termwise.estimators.selected import plain_terms
 from termwise.estimators.targets import Target
 from termwise.inference.checkpoint import Checkpoints, new_folder, old_folder, refuse_others
 from termwise.inference.coarse import Data, fit_sparse
@@ -183,6 +184,7 @@ class Sampled:
 def fingerprint(model: AdditiveModel, known: Known, column: TargetColumn, data: Data) -> Array:
     """Tells a fit from fits of other data or with other options."""
     options = {name: value for name, value in model.get_params().items() if name not in IRRELEVANT}
+    options["terms"] = plain_terms(model.terms)
     about = (
         __version__,
         type(model).__name__,

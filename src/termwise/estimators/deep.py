@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from termwise.deep.backend import require_torch
-from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading
+from termwise.deep.networks import inputs_of
+from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading, Seen
 from termwise.deep.rank_one import log_evidence
 from termwise.encode.dense import DenseEncoder
 from termwise.errors import OptionError, TableError, TermError
 from termwise.estimators.base import keep_arguments, seed_of
 from termwise.estimators.interactions import interactions_of
-from termwise.estimators.numbers import UNKNOWN, as_numbers
+from termwise.estimators.numbers import UNKNOWN, as_numbers, bent
 from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import TermRegressor
 from termwise.estimators.ranked import Ranked
@@ -41,7 +42,15 @@ UPDATES = ("joint", "alternating")
 SMALL, LARGE, LARGER = (64, 64, 32), (1000, 500, 50), (1000, 1000, 500, 50)  # table 1, for up to 6000 rows
 MANY_ROWS = 6000
 STEPS = {True: 5e-3, False: 1e-3}  # of Adam, for small networks and for large ones
-SEEN = 2000  # rows that are kept, to centre and to draw terms
+# Options that only some kernels have, where others would ignore them.
+BELONGS = (
+    ("sets", None, ("iok",)),
+    ("penalty", 0.0, ("iok",)),
+    ("updates", "joint", ("iok",)),
+    ("sparsity", 0.0, ("ok",)),
+    ("n_inducing", None, EMBEDDED),
+)
+SEEN = 2000  # rows that are kept, to draw terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +76,10 @@ class DeepKernelRegressor(TermRegressor):
         g(x) g(x') with g a sum of networks of some columns each; or with one network of all columns; the
         squared exponential, Matern 5/2 or spectral mixture kernel of what a network of all columns makes of a
         row; the arc-cosine kernel of two layers; or a network alone, for comparison.
-    sets : list of names, optional
-        The columns of each network of "iok", as in ["age:income", "city"]; columns in none are left out. None
-        asks `detect_interactions`, and gives each column that acts with no other a network of its own.
+    sets : list of names or Interactions, optional
+        The columns of each network of "iok", as in ["age:income", "city"]; columns in none are left out; or
+        what `detect_interactions` found. None asks it, and gives each column that acts with no other a
+        network of its own.
     max_size : int
         The most columns of a set that is found.
     n_seeds : int
@@ -80,7 +90,7 @@ class DeepKernelRegressor(TermRegressor):
         What the process is about: zero, or the networks that were asked for sets. With these it has no terms.
     penalty : float
         What the standard deviation of each network of "iok" costs, in those of the target: sets that were
-        found by mistake are set to zero. 0.01 to 0.1 are of use.
+        found by mistake are left out. 0.01 to 0.1 are of use.
     sparsity : float
         The part of the weights of "ok" that is pruned away, in rounds, with those that stay put back to where
         they began (lottery tickets).
@@ -94,7 +104,7 @@ class DeepKernelRegressor(TermRegressor):
         Of how many rows the sparse engine makes its picture, for "rbf", "matern", "sm" and "arccos"; None is
         exact up to 2,000 rows, and 128 beyond.
     n_restarts : int
-        How many starting points of "iok", "ok" and "network" are tried.
+        How many starting points of "iok", "ok" and "network" are tried; with `sparsity` there is one.
     unknown : {"mean", "error"}
         Whether a level that was not seen in `fit` stands at the mean, or is refused.
     n_jobs : int or None
@@ -139,15 +149,17 @@ class DeepKernelRegressor(TermRegressor):
         clock = Clock()
         table = read_table(X)
         target, scale = prepared_target(NORMAL, y, None, table.n_rows)
-        dense, spread = as_numbers(table, self.categorical, self.unknown, owner=type(self).__name__)
+        owner, flow = type(self).__name__, self.mean == "detector"  # a mean must read what it was asked with
+        dense, spread = as_numbers(table, self.categorical, self.unknown, owner=owner, flow=flow)
         encoded = dense.encoder.transform(table)
         asking, splitting, training, seeing = np.random.default_rng(seed_of(self.random_state)).spawn(4)
         self.__dict__.pop("interactions_", None)
         with threads(self.n_jobs):
-            sets, trend = self._sets(dense, spread, target.y, asking)
+            # The same rows are left out all along: they would say too little noise of a mean that knew them.
+            rows = parted(table.n_rows, splitting)
+            sets, trend = self._sets(dense, encoded, target.y, rows, asking)
             seen = np.sort(seeing.permutation(len(encoded))[:SEEN])
             reading = Reading(dense, encoded[seen], trend)
-            rows = parted(table.n_rows, splitting)
             left = target.y - reading.base(spread)
             learn = self._rank_one if self.kernel in RANK_ONE else self._embedded
             found = learn(reading, sets, spread, left, rows, training)
@@ -158,7 +170,7 @@ class DeepKernelRegressor(TermRegressor):
         return self
 
     def _sets(
-        self, dense: DenseEncoder, X: Array, y: Array, rng: np.random.Generator
+        self, dense: DenseEncoder, encoded: Array, y: Array, rows: Rows, rng: np.random.Generator
     ) -> tuple[tuple[Subset, ...], tuple[Any, ...]]:
         """The columns of each network, and the networks of the mean function."""
         names = dense.encoder.names
@@ -167,10 +179,17 @@ class DeepKernelRegressor(TermRegressor):
         wanted = self.mean == "detector" or (self.kernel == "iok" and asked is None)
         trend: tuple[Any, ...] = ()
         listed = None if asked is None else _places(asked, names)
+        if self.mean == "detector" and len(names) < 2:
+            raise TableError(
+                f"only the column {names[0]!r} has more than one value, and mean='detector' is by columns "
+                "that act together; use mean='zero', or pass more columns"
+            )
         if wanted and len(names) > 1:
-            from termwise.deep.detector import Search, detect
+            from termwise.deep.detector import Sample, Search, detect
 
-            found = detect(X, y, dense.sources, Search(self.n_seeds, self.max_size, self.max_epochs), rng)
+            search = Search(self.n_seeds, self.max_size, self.max_epochs)
+            numbers = dense.spread(encoded) if self.mean == "detector" else bent(dense, encoded)
+            found = detect(Sample(numbers, y, dense.sources, rows), search, rng)
             self.interactions_: Interactions = interactions_of(found, dense)
             trend = found.trend if self.mean == "detector" else ()
             listed = _places(self.interactions_.sets(), names) if listed is None else listed
@@ -201,7 +220,7 @@ class DeepKernelRegressor(TermRegressor):
         rows: Rows,
         rng: np.random.Generator,
     ) -> _Found:
-        from termwise.deep.optimal import Shape, Wanted, fit_optimal, inputs_of
+        from termwise.deep.optimal import Shape, Wanted, fit_optimal
         from termwise.deep.tickets import fit_ticket
 
         hidden = self._hidden(y.size)
@@ -214,11 +233,14 @@ class DeepKernelRegressor(TermRegressor):
             found = fit_ticket(X, y, shape, how, rows, rng, sparsity=self.sparsity).found
         else:
             found = fit_optimal(X, y, shape, how, rows, rng, starts=self.n_restarts, wanted=wanted)
-        posterior = RankOnePosterior(reading, found.networks, sets, found.amplitude, found.noise)
-        g = found.networks.outputs(X).sum(axis=(0, 2))
-        objective = log_evidence(g, y, found.noise)
+        each = found.networks.outputs(X).sum(axis=2)
+        left = tuple(sets[place] for place in found.places)
+        posterior = RankOnePosterior(
+            reading, found.networks, left, found.amplitude, found.noise, Seen.of(each)
+        )
+        objective = log_evidence(each.sum(axis=0), y, found.noise)
         starts = tuple(-score for score in found.scores)
-        status = Status.MAX_STEPS if found.epochs >= self.max_epochs else Status.CONVERGED
+        status = _status(found.epochs < self.max_epochs)
         result = FitResult(status, objective, found.epochs, 0.0, 0.0, starts)
         return _Found(posterior, Noise.normal(found.noise), result)
 
@@ -239,8 +261,9 @@ class DeepKernelRegressor(TermRegressor):
         posterior = GramPosterior(reading, found.networks, found.kernel, found.solved, found.noise)
         solved = found.solved
         inducing = None if len(solved.centres) == y.size else len(solved.centres)
-        status = Status.MAX_STEPS if found.epochs >= self.max_epochs else Status.CONVERGED
-        result = FitResult(status, solved.evidence, found.epochs, 0.0, solved.jitter, (), 0, inducing)
+        result = FitResult(
+            _status(found.converged), solved.evidence, found.epochs, 0.0, solved.jitter, (), 0, inducing
+        )
         return _Found(posterior, Noise.normal(found.noise), result)
 
     def _check_options(self) -> None:
@@ -254,16 +277,18 @@ class DeepKernelRegressor(TermRegressor):
         whole_number("max_epochs", self.max_epochs, at_least=1)
         if self.n_inducing is not None:
             whole_number("n_inducing", self.n_inducing, at_least=1)
-        for units in (1,) if self.hidden is None else tuple(self.hidden):
-            whole_number("a layer of hidden", units, at_least=1)
+        if self.hidden is not None:
+            _layers(self.hidden)
         _number("penalty", self.penalty, 0.0, np.inf)
         _number("sparsity", self.sparsity, 0.0, 1.0)
         if self.learning_rate is not None:
             _number("learning_rate", self.learning_rate, 1e-12, np.inf)
-        for name, kernel in (("sets", "iok"), ("penalty", "iok"), ("sparsity", "ok")):
-            if getattr(self, name) and self.kernel != kernel:
+        for name, default, kernels in BELONGS:
+            given = getattr(self, name)
+            changed = given is not None if default is None else given != default
+            if changed and self.kernel not in kernels:
                 raise OptionError(
-                    f"{name} is given and kernel is {self.kernel!r}; it belongs to kernel={kernel!r}"
+                    f"{name} is {given!r} and kernel is {self.kernel!r}; it belongs to kernel={kernels[0]!r}"
                 )
 
     def _ranked(self) -> Ranked:
@@ -274,15 +299,15 @@ class DeepKernelRegressor(TermRegressor):
             raise TermError(
                 f"kernel={self.kernel!r} has no terms: it is one function of all columns; use 'iok'"
             )
-        parts = posterior.term_means(posterior.sets, posterior.rows)
-        variances = parts.var(axis=0)
+        covariance = posterior.term_covariance()
+        variances = np.diag(covariance)
         shares = variances / max(float(variances.sum()), 1e-300)
         order = np.argsort(-shares, kind="stable")
         terms = tuple(named_term(posterior.sets[place], self.encoder_.names) for place in order)
         table = sobol_table(terms, shares[order], np.full((len(terms), 2), np.nan))
         sizes = [len(columns) for columns in posterior.sets]
         by_order = np.bincount(sizes, weights=shares, minlength=2)[1:]
-        return Ranked(terms, table, by_order, True, float(np.var(parts.sum(axis=1))))
+        return Ranked(terms, table, by_order, True, float(np.sum(covariance)))
 
     def _effect(self, term: Term) -> Effect:
         """A missing cell stands at the mean of its column, where a term need not be zero."""
@@ -297,6 +322,10 @@ class DeepKernelRegressor(TermRegressor):
         """A page has no sliders for networks."""
 
 
+def _status(converged: bool) -> Status:
+    return Status.CONVERGED if converged else Status.MAX_STEPS
+
+
 def _places(sets: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[Subset, ...]:
     """The positions of the columns of each set, each set once."""
     place = {name: position for position, name in enumerate(names)}
@@ -307,6 +336,13 @@ def _places(sets: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[Subset
             "it out"
         )
     return tuple(dict.fromkeys(tuple(sorted(place[name] for name in columns)) for columns in sets))
+
+
+def _layers(hidden: Any) -> None:
+    if isinstance(hidden, str) or not isinstance(hidden, Sequence) or not hidden:
+        raise OptionError(f"hidden is {hidden!r}; give the units of each layer, at least one, as in (64, 32)")
+    for units in hidden:
+        whole_number("a layer of hidden", units, at_least=1)
 
 
 def _number(name: str, value: Any, low: float, high: float) -> None:

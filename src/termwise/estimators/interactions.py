@@ -55,8 +55,8 @@ def detect_interactions(
         Threads of PyTorch; None is one.
     """
     require_torch(OWNER)
-    from termwise.deep.detector import Search, detect
-    from termwise.deep.training import threads
+    from termwise.deep.detector import Sample, Search, detect
+    from termwise.deep.training import parted, threads
 
     search = Search(
         whole_number("n_seeds", n_seeds, at_least=1),
@@ -66,15 +66,17 @@ def detect_interactions(
     one_of("unknown", unknown, tuple(UNKNOWN))
     table = read_table(X)
     target, _ = prepared_target(NORMAL, y, None, table.n_rows)
-    dense, spread = as_numbers(table, categorical, unknown, owner=OWNER)
+    # Which columns act together does not change when each is bent for itself, and long tails hide it.
+    dense, spread = as_numbers(table, categorical, unknown, owner=OWNER, flow=True)
     if len(dense.encoder.names) < 2:
         raise TableError(
             f"only the column {dense.encoder.names[0]!r} has more than one value, and it takes two to act "
             "together; pass more columns"
         )
     with threads(n_jobs):
-        rng = np.random.default_rng(seed_of(random_state))
-        return interactions_of(detect(spread, target.y, dense.sources, search, rng), dense)
+        splitting, asking = np.random.default_rng(seed_of(random_state)).spawn(2)
+        sample = Sample(spread, target.y, dense.sources, parted(table.n_rows, splitting))
+        return interactions_of(detect(sample, search, asking), dense)
 
 
 def interactions_of(found: Detection, dense: DenseEncoder) -> Interactions:

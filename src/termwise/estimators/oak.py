@@ -73,9 +73,10 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
     max_order : int, "auto" or None
         The most features in one term; None for all. "auto" begins with 3, in a classifier with 2, and adds
         one more as long as that makes the objective higher by ten nats and all terms can be listed.
-    terms : list of names, optional
+    terms : list of names or Interactions, optional
         The only terms that the model may have, in the place of max_order: ["age", "age:income"], or
-        `terms_` of a model that was pruned. Columns in none of them are left out.
+        `terms_` of a model that was pruned. Columns in none of them are left out. What `detect_interactions`
+        found stands for all single columns, and for the sets that help with their parts, of up to three.
     kernel : {"matern52", "matern32", "matern12", "se"}
         How smooth the functions are. On the benchmark tables "matern52" had the higher mean evidence and
         the better calibrated predictions.

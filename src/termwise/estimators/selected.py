@@ -9,6 +9,7 @@ from typing import Any
 
 from termwise.encode.encoder import Encoder
 from termwise.errors import OptionError, TableError, TermError, TermwiseWarning
+from termwise.explain.interactions import Interactions
 from termwise.explain.terms import Term, features_of
 from termwise.kernels.terms import Subset
 from termwise.table.names import did_you_mean, quoted
@@ -20,13 +21,20 @@ def asked_terms(asked: Any, names: Sequence[str], option: str = "terms") -> list
     """The features of each term that is asked for, if all are columns of the table; None for no list."""
     if asked is None:
         return None
-    listed = asked.tolist() if hasattr(asked, "tolist") else asked
+    listed = plain_terms(asked, option)
     if not isinstance(listed, (list, tuple)) or not listed:
         raise OptionError(
             f"{option} is {asked!r}; give a list of names as in ['age', 'age:income'], or None for all "
             "that there may be"
         )
     return [_features(term, names, option) for term in listed]
+
+
+def plain_terms(asked: Any, option: str = "terms") -> Any:
+    """A list of what is asked for, if it is an array, or interactions that were found."""
+    if isinstance(asked, Interactions):
+        return asked.terms() if option == "terms" else asked.sets()
+    return asked.tolist() if hasattr(asked, "tolist") else asked
 
 
 def used_columns(asked: Any, names: Sequence[str]) -> set[str] | None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from termwise.deep.gram import FORMULAS, GramKernel, Solved, first_parameters
-from termwise.deep.networks import Networks
-from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading
+from termwise.deep.networks import Networks, inputs_of
+from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading, Seen
 from termwise.deep.rank_one import Amplitude
 from termwise.encode.encoder import Encoder
 from termwise.estimators.deep import DeepKernelRegressor
@@ -23,6 +23,7 @@ from termwise.measures.base import Array
 
 ROWS = "rows"
 SOLVED = ("centres", "alpha", "root")
+SEEN = ("middle", "covariance")
 
 
 def describe_deep(model: DeepKernelRegressor) -> dict[str, Any]:
@@ -47,6 +48,8 @@ def deep_arrays(model: DeepKernelRegressor) -> dict[str, Array]:
     found = {ROWS: posterior.rows, **_layers("", posterior.networks)}
     for number_of, networks in enumerate(posterior.reading.trend):
         found |= _layers(f"trend.{number_of}.", networks)
+    if isinstance(posterior, RankOnePosterior):
+        found |= {name: getattr(posterior.seen, name) for name in SEEN}
     if isinstance(posterior, GramPosterior):
         found |= {name: getattr(posterior.solved, name) for name in SOLVED}
         found |= {f"parameter.{name}": value for name, value in posterior.kernel.parameters.items()}
@@ -96,10 +99,14 @@ def _posterior(
     if "kernel" in own:
         return _gram(own, reading, networks, left, noise)
     sets = _sets(own["sets"], width)
+    if inputs_of(sets, reading.dense.sources) != networks.inputs:
+        raise ValueError(f"its sets {str(sets)[:80]} are not those of its networks")
     mean, variance = numbers(own["amplitude"])
-    if len(sets) != len(networks.inputs) or variance < 0.0:
-        raise ValueError(f"{len(sets)} sets do not belong to {len(networks.inputs)} networks")
-    return RankOnePosterior(reading, networks, sets, Amplitude(mean, variance), noise)
+    if variance < 0.0:
+        raise ValueError(f"its amplitude has the variance {variance}")
+    k = len(sets)
+    seen = Seen(_finite(left.pop("middle"), (k,)), _finite(left.pop("covariance"), (k, k)))
+    return RankOnePosterior(reading, networks, sets, Amplitude(mean, variance), noise, seen)
 
 
 def _gram(

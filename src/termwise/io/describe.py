@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from termwise.estimators.oak import OAKClassifier, OAKRegressor
 from termwise.estimators.predicting import PosteriorRegressor
 from termwise.estimators.probabilities import PosteriorClassifier
 from termwise.estimators.projected import ProjectedGPRegressor
+from termwise.estimators.selected import plain_terms
 from termwise.estimators.spherical import Spherical, SphericalGPClassifier, SphericalGPRegressor
 from termwise.estimators.targets import LIKELIHOODS, NORMAL
 from termwise.explain.terms import Term
@@ -168,9 +170,9 @@ def _pairs(class_weight: Any) -> Any:
     return pairs
 
 
-def _names(terms: Any) -> Any:
+def _names(asked: Any, option: str) -> Any:
     """Terms by their names, if some are those of another model."""
-    terms = terms.tolist() if hasattr(terms, "tolist") else terms
+    terms = plain_terms(asked, option)
     if not isinstance(terms, (list, tuple)):
         return _plain(terms)
     return _plain([term.name if isinstance(term, Term) else term for term in terms])
@@ -178,8 +180,8 @@ def _names(terms: Any) -> Any:
 
 PARAMS: dict[str, Callable[[Any], Any]] = {
     "class_weight": _pairs,
-    "terms": _names,
-    "sets": _names,
+    "terms": partial(_names, option="terms"),
+    "sets": partial(_names, option="sets"),
 }  # else as they are
 
 

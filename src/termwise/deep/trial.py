@@ -1,0 +1,115 @@
+"""Which sets of columns help to predict, each beside what single columns and other sets have said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from termwise.deep.networks import inputs_of
+from termwise.deep.optimal import Shape, Wanted, fit_optimal
+from termwise.deep.ranking import is_part
+from termwise.deep.training import Descent, Rows, parted
+from termwise.kernels.terms import Subset
+from termwise.measures.base import Array
+
+SMALL = (32, 32)  # hidden layers of the additive model
+MOST_TRIED = 10_000  # rows on which sets are tried: more would say the same of those that matter
+JUDGED = 0.2  # of these say whether a set helps
+LEAST_GAIN, CERTAIN = 0.02, 3.0  # a part of what is unexplained, and standard errors, by which it must
+IN_VAIN = 6  # sets in a row that do not help, before no more are tried
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The sets that help, and those that were tried and do not."""
+
+    kept: tuple[Subset, ...]
+    refused: tuple[Subset, ...]
+
+
+@dataclass(eq=False)
+class Trial:
+    """An additive model that is learned anew with each set that helps.
+
+    Beside networks of all single columns, sets are tried one by one. Each learns what the model so far has
+    left of the target, of rows that are neither learned from nor say when to stop.
+    """
+
+    X: Array
+    y: Array
+    sources: Sequence[int]
+    how: Descent
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        drawing, self._learning = self.rng.spawn(2)
+        chosen = np.sort(drawing.permutation(len(self.y))[:MOST_TRIED])
+        self.X, self.y = self.X[chosen], self.y[chosen]
+        judged = parted(len(self.y), drawing, JUDGED)
+        inner = parted(judged.train.size, drawing)
+        self._rows = Rows(judged.train[inner.train], judged.train[inner.validation])
+        self._judged = judged.validation
+        self.model: list[Subset] = [(column,) for column in range(max(self.sources) + 1)]
+        self._left = self._without(self.model, self.y)
+
+    def keep(self, columns: Subset) -> None:
+        """Learn the model anew with a set more."""
+        self.model.append(columns)
+        self._left = self._without(self.model, self.y)
+
+    def helps(self, columns: Subset) -> tuple[bool, bool]:
+        """Whether a set does, and whether its parts of one column less do, all together.
+
+        The set must help more than its parts, which may have more to learn by now.
+        """
+        parts = list(combinations(columns, len(columns) - 1))
+        by_parts, by_set = (self._without(one, self._left)[self._judged] for one in (parts, [columns]))
+        left = self._left[self._judged]
+        least = min(left, by_parts, key=lambda errors: float(np.mean(np.abs(errors))))
+        return better(least, by_set), better(left, by_parts)
+
+    def _without(self, sets: Sequence[Subset], y: Array) -> Array:
+        """What small networks of these sets leave of y."""
+        scale = float(np.std(y[self._rows.train])) or 1.0
+        shape, wanted = Shape(inputs_of(sets, self.sources), SMALL), Wanted(plain=True)
+        found = fit_optimal(self.X, y / scale, shape, self.how, self._rows, self._learning, wanted=wanted)
+        left: Array = y - scale * found.networks.outputs(self.X).sum(axis=(0, 2))
+        return left
+
+
+def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
+    """Try sets in the order of their ranks, until several in a row do not help.
+
+    Of a set that does not help, though its parts do, the parts come next: a network may name columns together
+    that act in pairs. Sets that were refused are tried again when another was kept: what they do may have
+    been hidden by what was still to be learned. Parts of sets that were kept have nothing more to say.
+    """
+    waiting: list[Subset] = list(order)
+    refused: list[Subset] = []
+    kept: list[Subset] = []
+    while waiting and len(refused) < IN_VAIN:
+        columns = waiting.pop(0)
+        if columns in refused or columns in kept or is_part(columns, kept):
+            continue
+        helps, parts_help = trial.helps(columns)
+        if helps:
+            trial.keep(columns)
+            kept.append(columns)
+            waiting, refused = refused + waiting, []
+            continue
+        refused.append(columns)
+        if parts_help and len(columns) > 2:
+            waiting = [*combinations(columns, len(columns) - 1), *waiting]
+    return Verdict(tuple(kept), tuple(refused))
+
+
+def better(before: Array, after: Array) -> bool:
+    """Whether errors are surely smaller than they were."""
+    # Absolute errors: squares of a few rows far off would hide what is gained in all others.
+    least = np.abs(before)
+    gain = least - np.abs(after)
+    error = float(np.std(gain)) / np.sqrt(gain.size)
+    return bool(np.mean(gain) > max(LEAST_GAIN * float(np.mean(least)), CERTAIN * error))

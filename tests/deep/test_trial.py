@@ -1,0 +1,77 @@
+"""In what order sets are tried, and what is said of each; and whether the test itself tells them apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from termwise.deep.training import Descent
+from termwise.deep.trial import IN_VAIN, Trial, better, tried
+
+
+class Told:
+    """A trial whose answers are known: sets that help, and those of which the parts do."""
+
+    def __init__(self, helping: set[tuple[int, ...]], *, hidden_by: tuple[int, ...] | None = None) -> None:
+        self.helping, self.hidden_by = helping, hidden_by
+        self.model: list[tuple[int, ...]] = []
+        self.asked: list[tuple[int, ...]] = []
+
+    def helps(self, columns: tuple[int, ...]) -> tuple[bool, bool]:
+        self.asked.append(columns)
+        hidden = self.hidden_by is not None and self.hidden_by not in self.model and columns != self.hidden_by
+        left = {one for one in self.helping if one not in self.model}
+        return columns in left and not hidden, any(set(one) < set(columns) for one in left)
+
+    def keep(self, columns: tuple[int, ...]) -> None:
+        self.model.append(columns)
+
+
+def verdict(order: list[tuple[int, ...]], trial: Told) -> tuple[tuple[int, ...], ...]:
+    return tried(order, trial).kept  # type: ignore[arg-type]
+
+
+def test_of_a_set_that_only_its_parts_need_the_parts_are_tried() -> None:
+    trial = Told({(0, 1)})
+    found = tried([(0, 1, 2), (3, 4)], trial)  # type: ignore[arg-type]
+    assert found.kept == ((0, 1),)
+    assert trial.asked[:2] == [(0, 1, 2), (0, 1)]
+    assert set(found.refused) == {(0, 1, 2), (0, 2), (1, 2), (3, 4)}
+
+
+def test_parts_of_what_was_kept_are_not_tried() -> None:
+    trial = Told({(0, 1, 2)})
+    assert verdict([(0, 1, 2), (0, 1), (1, 2)], trial) == ((0, 1, 2),)
+    assert trial.asked == [(0, 1, 2)]
+
+
+def test_after_some_in_vain_no_more_are_tried() -> None:
+    trial = Told({(90, 91)})
+    assert verdict([(place, place + 1) for place in range(20)] + [(90, 91)], trial) == ()
+    assert len(trial.asked) == IN_VAIN
+
+
+def test_what_was_refused_is_tried_again_when_another_was_kept() -> None:
+    trial = Told({(0, 1), (2, 3)}, hidden_by=(2, 3))
+    assert verdict([(0, 1), (2, 3)], trial) == ((2, 3), (0, 1))
+
+
+def test_a_trial_tells_a_set_that_acts_from_one_that_does_not() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.7, 1.7, (600, 4))
+    y = X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + 0.1 * rng.standard_normal(600)
+    trial = Trial(X, y, range(4), Descent(max_epochs=60, patience=6), rng)
+    assert trial.helps((0, 1)) == (True, False)
+    assert trial.helps((2, 3)) == (False, False)
+    assert trial.helps((0, 1, 3)) == (False, True)  # no better than its parts
+    trial.keep((0, 1))
+    assert trial.helps((0, 1, 3)) == (False, False)
+
+
+def test_a_gain_must_be_sure_and_of_some_size() -> None:
+    rng = np.random.default_rng(0)
+    before = rng.standard_normal(400)
+    assert better(before, 0.9 * before)
+    assert not better(before, 0.99 * before)  # sure, and small
+    assert not better(before[:8], rng.permutation(0.9 * before[:8]))  # larger, by chance
+    assert not better(before, before)
+    assert better(np.array([1.0, -1.0]), np.array([-0.5, 0.5])) is True
