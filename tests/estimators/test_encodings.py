@@ -65,9 +65,10 @@ def test_a_fixed_encoding_stays_and_numbers_are_learned_from_bent_columns() -> N
     assert is_bent(OAKRegressor(max_order=1, n_restarts=1).fit(X, y.astype(float)))
 
 
-def test_a_measure_that_is_asked_for_and_one_start_leave_columns_bent() -> None:
+def test_a_measure_that_is_asked_for_one_start_and_minibatches_leave_columns_bent() -> None:
     X, y = heavy("values")
-    for options in ({"measure": "normal"}, {"measure": {"a": "normal"}}, {"n_restarts": 1}):
+    stochastic = {"inference": "stochastic", "n_inducing": 20}
+    for options in ({"measure": "normal"}, {"measure": {"a": "normal"}}, {"n_restarts": 1}, stochastic):
         assert is_bent(OAKClassifier(max_order=1, **options).fit(X, y)), options
     assert not is_bent(OAKClassifier(max_order=1, measure={"a": "empirical"}).fit(X, y))
 

@@ -21,7 +21,7 @@ from termwise.encode.encoder import Encoder
 from termwise.encode.target import TargetColumn
 from termwise.errors import OptionError
 from termwise.estimators.columns import ColumnChoice, learned_encoder, plan_columns, require_columns
-from termwise.estimators.encodings import Encoding, chosen_encoding
+from termwise.estimators.encodings import Encoding, chosen_encoding, tried_by
 from termwise.estimators.known import Known
 from termwise.estimators.selected import plain_terms
 from termwise.estimators.targets import Target
@@ -141,7 +141,7 @@ def learn_dataset(
     options = model._asked().sparse_options(task.engine, n_rows, sites=sites, workers=source.workers)
     encoders, rows = known.encoders(flows=model._tried(), unknown=model.unknown, terms=model.terms)
     require_columns(encoders[0])
-
+    encoders = tried_by(task.engine, encoders)
     sampled = Sampled(model, known, rows, column, likelihood)
     with monitored(model.progress) as monitor:
         chosen, spent = chosen_encoding(encoders, sampled.encoding, model._asked(), task.rng, monitor)

@@ -38,7 +38,9 @@ def learn_encoded(
 ) -> tuple[Encoding, Fit]:
     """Fit a table in memory: exactly by all encoders, of which the best is kept, else by a chosen one."""
     first = encoded(encoders[0])
-    if len(encoders) == 1 or check_memory(first.candidate, asked) == "exact":
+    engine = check_memory(first.candidate, asked)
+    encoders = tried_by(engine, encoders)
+    if len(encoders) == 1 or engine == "exact":
         encodings = [first, *map(encoded, encoders[1:])]
         found = learn([one.candidate for one in encodings], asked, rng, monitor)
         return encodings[found.chosen], found
@@ -46,6 +48,11 @@ def learn_encoded(
     chosen, spent = chosen_encoding(encoders, encoded, asked, rng, monitor)
     found = learn([chosen.candidate], asked, rng, monitor)
     return chosen, replace(found, result=spent.before(found.result))
+
+
+def tried_by(engine: str, encoders: Sequence[Encoder]) -> Sequence[Encoder]:
+    """Those that are tried: by minibatches the first only, as few rows should not choose for so many."""
+    return encoders[:1] if engine == "stochastic" else encoders
 
 
 def chosen_encoding(

@@ -85,7 +85,8 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
     flow : {"learned", "fixed", None}
         How numbers are encoded: bent towards the normal and then further as the evidence asks; bent towards
         the normal only; or standardised only. A classifier leaves the first bend out if the evidence is
-        higher without it, unless a measure is asked for or there is one start only.
+        higher without it, unless a measure is asked for, there is one start only, or inference is
+        stochastic.
     normalise : bool, default False
         False is the form of the paper, in which a long lengthscale turns a column off. True divides a
         constrained kernel by its mean variance and learns a relevance for each column: the evidence is
