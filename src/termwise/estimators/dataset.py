@@ -141,10 +141,10 @@ def learn_dataset(
     options = model._asked().sparse_options(task.engine, n_rows, sites=sites, workers=source.workers)
     encoders, rows = known.encoders(flows=model._tried(), unknown=model.unknown, terms=model.terms)
     require_columns(encoders[0])
-    encoders = tried_by(task.engine, encoders)
+    tried = tried_by(task.engine, encoders)
     sampled = Sampled(model, known, rows, column, likelihood)
     with monitored(model.progress) as monitor:
-        chosen, spent = chosen_encoding(encoders, sampled.encoding, model._asked(), task.rng, monitor)
+        chosen, spent = chosen_encoding(tried, sampled.encoding, model._asked(), task.rng, monitor)
         encoder, additive = chosen.encoder, chosen.candidate.model
         data = Data(source.encoded(encoder, column), n_rows, chosen.candidate.rows)
         checkpoints = None
