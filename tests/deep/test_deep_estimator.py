@@ -179,6 +179,7 @@ def test_without_any_interaction_each_column_is_a_term() -> None:
         ({"penalty": -1.0}, "penalty is -1.0"),
         ({"sparsity": 1.0, "kernel": "ok"}, "sparsity is 1.0"),
         ({"sparsity": 0.5}, "belongs to kernel='ok'"),
+        ({"rewind": 2, "kernel": "ok"}, "nothing is pruned"),
         ({"sets": ["a"], "kernel": "ok"}, "belongs to kernel='iok'"),
         ({"hidden": (0,)}, "hidden is 0"),
         ({"hidden": ()}, r"hidden is \(\)"),

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from termwise.deep.embedded import Free, _climb, fit_embedded, identity, negative_evidence
+from termwise.deep.embedded import Embedding, Free, _climb, fit_embedded, identity, negative_evidence
 from termwise.deep.gram import FORMULAS, GramKernel, first_parameters, solve_exact, solve_sparse
 from termwise.deep.posterior import GramPosterior
-from termwise.deep.training import Descent, parted
+from termwise.deep.training import Descent, Lesson, parted
 from termwise.inference.exact import ExactObjective
 from termwise.inference.projected import ProjectedModel
 
@@ -60,13 +60,13 @@ def test_a_kernel_is_its_formula_and_its_diagonal(kind: str) -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 def test_training_climbs_the_evidence_that_is_solved_for(kind: str, sparse: bool) -> None:
     kernel, Z = kernel_of(kind), X[:8] if sparse else None
-    free = Free(kernel.parameters, NOISE, Z)
+    free = Free(kernel, NOISE, Z)
     loss = negative_evidence(kind, torch.as_tensor(X), torch.as_tensor(Y), free.values())
     solved = solve_exact(kernel, X, Y, NOISE) if Z is None else solve_sparse(kernel, X, Y, NOISE, Z)
     assert -loss.item() == pytest.approx(solved.evidence, abs=1e-3)  # training has jitter
     loss.backward()
     assert all(np.all(np.isfinite(part.grad.numpy())) for part in free.parameters)
-    kept, noise, _ = free.kept(kind)
+    kept, noise, _ = free.kept()
     assert noise == pytest.approx(NOISE)
     np.testing.assert_allclose(kept.matrix(X, NEW), kernel.matrix(X, NEW), rtol=1e-12)
 
@@ -114,13 +114,13 @@ def test_it_learns_a_function(kind: str) -> None:
     X = stream.uniform(-2.0, 2.0, (200, 2))
     y = np.sin(X[:, 0]) * X[:, 1] + 0.05 * stream.standard_normal(200)
     rows = parted(200, stream)
-    found = fit_embedded(X, y, kind, (24, 16), Descent(max_epochs=30), rows, stream)
+    found = fit_embedded(Lesson(X, y, rows), Embedding(kind, (24, 16)), Descent(max_epochs=30), stream)
     new = stream.uniform(-2.0, 2.0, (300, 2))
     beside = found.kernel.matrix(found.networks.outputs(new)[0], found.solved.centres)
     errors = beside @ found.solved.alpha - np.sin(new[:, 0]) * new[:, 1]
     assert np.sqrt(np.mean(errors**2)) < 0.3
     assert len(found.solved.centres) == 200
-    few = fit_embedded(X, y, kind, (24, 16), Descent(max_epochs=2), rows, stream, n_inducing=20)
+    few = fit_embedded(Lesson(X, y, rows), Embedding(kind, (24, 16), 20), Descent(max_epochs=2), stream)
     assert len(few.solved.centres) == 20
 
 
@@ -131,11 +131,11 @@ def test_the_evidence_rises_until_lengthscales_are_those_of_the_function() -> No
     K = kernel.matrix(H, H) + 0.01 * np.eye(220)
     y = np.linalg.cholesky(K) @ stream.standard_normal(220)
     rows = parted(220, stream)
-    free = Free(first_parameters("rbf", 2, stream), 0.3, None)
-    first, noise, _ = free.kept("rbf")
+    free = Free(GramKernel("rbf", first_parameters("rbf", 2, stream)), 0.3, None)
+    first, noise, _ = free.kept()
     before = solve_exact(first, H[rows.train], y[rows.train], noise).evidence
-    _climb(None, free, "rbf", H, y, Descent(learning_rate=1e-3), rows, stream)
-    last, noise, _ = free.kept("rbf")
+    _climb(None, free, Lesson(H, y, rows), Descent(learning_rate=1e-3), stream)
+    last, noise, _ = free.kept()
     after = solve_exact(last, H[rows.train], y[rows.train], noise).evidence
     best = solve_exact(kernel, H[rows.train], y[rows.train], 0.01).evidence
     assert after > before + 0.8 * (best - before)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from termwise.deep.networks import drawn_networks
-from termwise.deep.optimal import Shape, first_networks, trained
-from termwise.deep.tickets import LAST_LAYER, Ticket, fit_ticket, pruned_masks
-from termwise.deep.training import Descent, parted
+from termwise.deep.optimal import Shape, Wanted, first_networks, trained
+from termwise.deep.tickets import LAST_LAYER, Pruning, Ticket, fit_ticket, pruned_masks
+from termwise.deep.training import Descent, Lesson, parted
 
 SHAPE = Shape(((0, 1, 2),), (40, 20))
 HOW = Descent(max_epochs=40)
@@ -18,7 +18,7 @@ def ticket(sparsity: float, rewind: int = 0) -> Ticket:
     X, y = table()
     stream = np.random.default_rng(5)
     rows = parted(len(y), np.random.default_rng(1))
-    return fit_ticket(X, y, SHAPE, HOW, rows, stream, sparsity=sparsity, rewind=rewind, round_epochs=2)
+    return fit_ticket(Lesson(X, y, rows), SHAPE, HOW, stream, Pruning(sparsity, rewind, 2))
 
 
 def table(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -43,7 +43,7 @@ def test_weights_go_back_to_where_they_began() -> None:
     X, y = table()
     rows = parted(len(y), np.random.default_rng(1))
     drawing = np.random.default_rng(5).spawn(4)[0]
-    first = first_networks(X, y, SHAPE, rows, drawing)
+    first = first_networks(Lesson(X, y, rows), SHAPE, drawing)
     for one, other in zip(ticket(0.3).rewound.weights, first.weights, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -52,8 +52,8 @@ def test_weights_go_back_to_what_they_were_after_some_epochs() -> None:
     X, y = table()
     rows = parted(len(y), np.random.default_rng(1))
     drawing, early, *_ = np.random.default_rng(5).spawn(4)
-    first = first_networks(X, y, SHAPE, rows, drawing)
-    after = trained(first, X, y, Descent(max_epochs=3, whole=True), rows, early).networks
+    first = first_networks(Lesson(X, y, rows), SHAPE, drawing)
+    after = trained(first, Lesson(X, y, rows), Descent(max_epochs=3, whole=True), early).networks
     found = ticket(0.3, rewind=3)
     for one, other in zip(found.rewound.weights, after.weights, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -74,9 +74,11 @@ def test_the_smallest_weights_go_and_stay_away() -> None:
 def test_masked_weights_do_not_move_while_others_do() -> None:
     X, y = table()
     rows = parted(len(y), np.random.default_rng(1))
-    first = first_networks(X, y, SHAPE, rows, np.random.default_rng(0))
+    first = first_networks(Lesson(X, y, rows), SHAPE, np.random.default_rng(0))
     masks = [(np.arange(weight.size) % 2.0).reshape(weight.shape) for weight in first.weights]
-    after = trained(first, X, y, Descent(max_epochs=3), rows, np.random.default_rng(0), masks=masks).networks
+    after = trained(
+        first, Lesson(X, y, rows), Descent(max_epochs=3), np.random.default_rng(0), Wanted(masks=masks)
+    ).networks
     for mask, weight, was in zip(masks, after.weights, first.weights, strict=True):
         np.testing.assert_array_equal(weight[mask == 0.0], 0.0)
         assert np.all(weight[mask == 1.0] != was.astype(np.float32)[mask == 1.0])

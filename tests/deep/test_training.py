@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from termwise.deep.networks import drawn_networks, inputs_of
 from termwise.deep.optimal import RankOneLoss, Shape, Wanted, fit_optimal, set_weights
-from termwise.deep.training import Aim, Descent, Trainable, descend, parted, threads
+from termwise.deep.training import Aim, Descent, Lesson, Trainable, descend, parted, threads
 from termwise.errors import NumericalError
 
 NOISE = 0.05
@@ -29,7 +29,7 @@ def table(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def fit(how: Descent = QUICK, shape: Shape = SHAPE, **options: Any) -> Any:
     X, y = table()
     rows = parted(len(y), np.random.default_rng(1))
-    return fit_optimal(X, y, shape, how, rows, np.random.default_rng(2), **options)
+    return fit_optimal(Lesson(X, y, rows), shape, how, np.random.default_rng(2), Wanted(**options))
 
 
 def errors_of(found: Any) -> np.ndarray:
@@ -49,7 +49,7 @@ def test_the_same_seed_gives_the_same_networks_and_another_gives_others() -> Non
         np.testing.assert_array_equal(left, right)
     X, y = table()
     rows = parted(len(y), np.random.default_rng(1))
-    another = fit_optimal(X, y, SHAPE, Descent(max_epochs=3), rows, np.random.default_rng(3))
+    another = fit_optimal(Lesson(X, y, rows), SHAPE, Descent(max_epochs=3), np.random.default_rng(3))
     assert not np.array_equal(another.networks.weights[0], one.networks.weights[0])
 
 
@@ -147,7 +147,7 @@ def test_a_penalty_silences_sets_that_have_no_effect() -> None:
 
     def found_with(penalty: float) -> Any:
         stream = np.random.default_rng(2)
-        return fit_optimal(X, y, shape, QUICK, rows, stream, wanted=Wanted(penalty))
+        return fit_optimal(Lesson(X, y, rows), shape, QUICK, stream, Wanted(penalty))
 
     free, held, none = found_with(0.0), found_with(0.3), found_with(100.0)
     assert (free.places, held.places) == ((0, 1, 2, 3), (0, 1))
@@ -179,7 +179,7 @@ def test_divergence_has_a_name_and_a_remedy() -> None:
 
 
 def test_a_plain_network_has_no_amplitude() -> None:
-    found = fit(Descent(max_epochs=5), wanted=Wanted(plain=True))
+    found = fit(Descent(max_epochs=5), plain=True)
     assert (found.amplitude.mean, found.amplitude.variance) == (1.0, 0.0)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from termwise.deep.gram import FORMULAS, GramKernel, Solved, first_parameters, solve_exact, solve_sparse
 from termwise.deep.networks import Networks
 from termwise.deep.optimal import LEAST_NOISE, Shape, Wanted, fit_optimal
-from termwise.deep.training import Aim, Descent, Part, Rows, Trainable, descend
+from termwise.deep.training import Aim, Descent, Lesson, Part, Rows, Trainable, descend
 from termwise.measures.base import Array
 
 EXACT_ROWS = 2000
@@ -22,6 +22,15 @@ JITTER = 1e-6  # on the diagonal while training; what is kept is solved with wha
 STEPS, STEP = 200, 0.05
 FREE = ("frequencies",)  # parameters that may have any sign
 EMBEDDED = 2  # coordinates. Table 1
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """Which kernel, the hidden layers below it, and how many inducing rows if that is said."""
+
+    kind: str
+    hidden: tuple[int, ...]
+    n_inducing: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +46,10 @@ class Embedded:
 
 
 class Free:
-    """Parameters of the kernel as tensors: logarithms, but of those that may have any sign."""
+    """Parameters of a kernel as tensors: logarithms, but of those that may have any sign."""
 
-    def __init__(self, values: dict[str, Array], noise: float, Z: Array | None) -> None:
+    def __init__(self, kernel: GramKernel, noise: float, Z: Array | None) -> None:
+        self.kind, values = kernel.kind, kernel.parameters
         self.starts, self.owners, self.pace = 1, np.zeros(1, dtype=np.intp), 1.0
         logs = {name: value if name in FREE else np.log(value) for name, value in values.items()}
         logs["noise"] = np.array(np.log(noise))
@@ -63,11 +73,11 @@ class Free:
             for name, value in self._logs.items()
         }
 
-    def kept(self, kind: str) -> tuple[GramKernel, float, Array | None]:
+    def kept(self) -> tuple[GramKernel, float, Array | None]:
         """The kernel, the noise and the inducing rows as plain arrays."""
         found = {name: value.detach().numpy().copy() for name, value in self.values().items()}
         noise, Z = float(found.pop("noise")), found.pop("Z", None)
-        return GramKernel(kind, found), noise, Z
+        return GramKernel(self.kind, found), noise, Z
 
 
 def negative_evidence(
@@ -98,68 +108,54 @@ def _own(kind: str, H: torch.Tensor, p: dict[str, torch.Tensor]) -> torch.Tensor
     return (p["weights"].sum() if kind == "sm" else p["variance"]) * torch.ones(H.shape[0], dtype=H.dtype)
 
 
-def fit_embedded(
-    X: Array,
-    y: Array,
-    kind: str,
-    hidden: tuple[int, ...],
-    how: Descent,
-    rows: Rows,
-    rng: np.random.Generator,
-    *,
-    n_inducing: int | None = None,
-) -> Embedded:
+def fit_embedded(lesson: Lesson, of: Embedding, how: Descent, rng: np.random.Generator) -> Embedded:
     """The kernel on an embedding that is trained; the arc-cosine kernel takes rows as they are."""
     pretraining, drawing, choosing, shuffling = rng.spawn(4)
-    features = tuple(range(X.shape[1]))
-    if kind == "arccos":
+    X, y, rows = lesson.X, lesson.y, lesson.rows
+    bare = of.kind == "arccos"
+    if bare:
         networks, noise, epochs = identity(X.shape[1]), 0.1, 0
     else:
         # As the sum of its coordinates the embedding learns the function before a kernel looks at it.
-        shape, plain = Shape((features,), hidden, EMBEDDED), Wanted(plain=True)
-        first = fit_optimal(X, y, shape, how, rows, pretraining, wanted=plain)
+        shape = Shape((tuple(range(X.shape[1])),), of.hidden, EMBEDDED)
+        first = fit_optimal(lesson, shape, how, pretraining, Wanted(plain=True))
         networks, noise, epochs = first.networks, first.noise, first.epochs
     H = networks.outputs(X)[0]
-    if n_inducing is None and rows.train.size > EXACT_ROWS:
-        n_inducing = FEWEST_INDUCING
-    Z = None
-    if n_inducing is not None:
-        Z = H[choosing.choice(rows.train, min(n_inducing, rows.train.size), replace=False)]
-    free = Free(first_parameters(kind, H.shape[1], drawing), noise, Z)
+    kernel = GramKernel(of.kind, first_parameters(of.kind, H.shape[1], drawing))
+    free = Free(kernel, noise, _inducing(H, rows, of.n_inducing, choosing))
     part = Trainable(networks, X)
-    more = _climb(part if kind != "arccos" else None, free, kind, X, y, how, rows, shuffling)
-    kernel, noise, Z = free.kept(kind)
-    networks = networks if kind == "arccos" else part.kept()
+    more = _climb(None if bare else part, free, lesson, how, shuffling)
+    kernel, noise, Z = free.kept()
+    networks = networks if bare else part.kept()
     converged = epochs < how.max_epochs and more < min(STEPS, how.max_epochs)  # each with its own limit
     noise, solved = _conditioned(networks.outputs(X)[0], y, rows, (kernel, Z), noise)
     return Embedded(networks, kernel, solved, noise, epochs + more, converged)
 
 
-def _climb(
-    part: Trainable | None,
-    free: Free,
-    kind: str,
-    X: Array,
-    y: Array,
-    how: Descent,
-    rows: Rows,
-    rng: np.random.Generator,
-) -> int:
+def _inducing(H: Array, rows: Rows, count: int | None, rng: np.random.Generator) -> Array | None:
+    """Some of the rows, of many if it is not said of how many; or none."""
+    n = rows.train.size
+    if count is None and n <= EXACT_ROWS:
+        return None
+    return H[rng.choice(rows.train, min(count or FEWEST_INDUCING, n), replace=False)]
+
+
+def _climb(part: Trainable | None, free: Free, lesson: Lesson, how: Descent, rng: np.random.Generator) -> int:
     """Steps of all parameters at once, each by all rows: the evidence is no sum over them."""
-    target = torch.as_tensor(y)
-    still = torch.as_tensor(X)
+    y, rows = lesson.y, lesson.rows
+    still, target = torch.as_tensor(lesson.X), torch.as_tensor(y)
 
     def embedding(chosen: NDArray[np.intp]) -> torch.Tensor:
         return still[chosen] if part is None else part.outputs(chosen)[0].double()
 
     def loss(chosen: NDArray[np.intp]) -> torch.Tensor:
         # Weights take steps of Adam that do not depend on the size of this.
-        return negative_evidence(kind, embedding(chosen), target[chosen], free.values()) / chosen.size
+        return negative_evidence(free.kind, embedding(chosen), target[chosen], free.values()) / chosen.size
 
     def score() -> Array:
         with torch.no_grad():
             train, left_out = (embedding(part_of).numpy() for part_of in (rows.train, rows.validation))
-        kernel, noise, Z = free.kept(kind)
+        kernel, noise, Z = free.kept()
         solved = _solve(kernel, Z, noise + JITTER, train, y[rows.train])
         mean = kernel.matrix(left_out, solved.centres) @ solved.alpha
         return np.array([np.mean((y[rows.validation] - mean) ** 2)])

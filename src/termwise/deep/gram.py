@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from termwise.inference.bound import Bound, Sums, shrinkage_root
 from termwise.linalg.cholesky import factorise
 from termwise.measures.base import Array
 
@@ -121,21 +122,12 @@ def solve_exact(kernel: GramKernel, H: Array, y: Array, noise: float) -> Solved:
 
 def solve_sparse(kernel: GramKernel, H: Array, y: Array, noise: float, Z: Array) -> Solved:
     """With inducing rows as centres: the collapsed bound. Titsias (2009)."""
-    n, m = y.size, len(Z)
     factor = _factor(kernel.matrix(Z, Z))
     root = factor.inverse_root()  # U^-1, with Kzz^-1 = U^-1 U^-T
-    A = kernel.matrix(H, Z) @ root / np.sqrt(noise)
-    values, vectors = np.linalg.eigh(A.T @ A)
-    values = np.maximum(values, 0.0)
-    b = vectors.T @ (A.T @ y)
-    inside = float(y @ y - np.sum(b**2 / (1.0 + values))) / noise
-    trace = float(np.sum(kernel.diagonal(H))) / noise - float(np.sum(values))
-    evidence = -0.5 * (n * np.log(2.0 * np.pi * noise) + np.sum(np.log1p(values)) + inside + trace)
-    whitened = root @ vectors
-    alpha = whitened @ (b / (1.0 + values)) / np.sqrt(noise)
-    shrunk = whitened * np.sqrt(values / (1.0 + values))
-    assert shrunk.shape == (m, m)
-    return Solved(Z, alpha, shrunk, float(evidence), factor.jitter)
+    A = kernel.matrix(H, Z) @ root
+    own = (np.sum(A**2) - np.sum(kernel.diagonal(H)) - y @ y) / noise - y.size * np.log(noise)
+    bound = Bound.of(Sums(y.size, float(own), A.T @ A / noise, A.T @ y / noise))
+    return Solved(Z, root @ bound.mean, root @ shrinkage_root(bound.outer), bound.value, factor.jitter)
 
 
 def _factor(K: Array) -> Any:

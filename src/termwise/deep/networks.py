@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from termwise.measures.base import Array
 
@@ -88,11 +89,14 @@ class Networks:
 
 def gathered(X: Array, inputs: Sequence[Sequence[int]]) -> Array:
     """The features that each network reads, (k, n, most features), with zeros where it reads fewer."""
+    cells: Array = np.column_stack([X, np.zeros(len(X))])[:, padded(inputs, X.shape[1])].swapaxes(0, 1)
+    return cells
+
+
+def padded(inputs: Sequence[Sequence[int]], blank: int) -> NDArray[np.intp]:
+    """The features that each network reads, (k, most features), with a blank where it reads fewer."""
     width = max(map(len, inputs))
-    out = np.zeros((len(inputs), len(X), width))
-    for network, features in enumerate(inputs):
-        out[network, :, : len(features)] = X[:, list(features)]
-    return out
+    return np.array([[*features, *[blank] * (width - len(features))] for features in inputs], dtype=np.intp)
 
 
 def forward(h: Any, weights: Sequence[Any], biases: Sequence[Any], bend: Callable[[Any], Any]) -> Any:

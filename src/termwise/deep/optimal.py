@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from termwise.deep.networks import Networks, drawn_networks
 from termwise.deep.rank_one import Amplitude, amplitude, best_noise
-from termwise.deep.training import Aim, Descent, Rows, Trainable, descend
+from termwise.deep.training import Aim, Descent, Lesson, Rows, Trainable, descend
 from termwise.errors import NumericalError
 from termwise.measures.base import Array
 
@@ -34,11 +33,16 @@ class Wanted:
 
     `penalty` counts the standard deviation of each network's part, as a group lasso on functions: weights a_j
     of the paper's remark alone would be free to shrink, as networks can grow instead. A `plain` network has
-    no amplitude: c = 1.
+    no amplitude: c = 1. Of several `starts` the best is kept. Weights are and stay zero where their mask is.
     """
 
     penalty: float = 0.0
     plain: bool = False
+    starts: int = 1
+    masks: tuple[Array, ...] | None = None
+
+
+NOTHING_ELSE = Wanted()
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +77,7 @@ class RankOneLoss:
     def __post_init__(self) -> None:
         starts = self.part.starts
         self.mean, self.variance, self.noise = np.ones(starts), np.zeros(starts), np.full(starts, 0.5)
-        self._y = torch.as_tensor(self.y, dtype=self.part.cells.dtype)
+        self._y = torch.as_tensor(self.y, dtype=self.part.dtype)
 
     def refresh(self) -> None:
         """The amplitude and the noise of each start by all rows, in float64."""
@@ -113,28 +117,18 @@ class RankOneLoss:
 
 
 def fit_optimal(
-    X: Array,
-    y: Array,
-    shape: Shape,
-    how: Descent,
-    rows: Rows,
-    rng: np.random.Generator,
-    *,
-    starts: int = 1,
-    wanted: Wanted | None = None,
+    lesson: Lesson, shape: Shape, how: Descent, rng: np.random.Generator, wanted: Wanted = NOTHING_ELSE
 ) -> Optimal:
     """Train several starts at once and keep the best; the amplitude is then that given all rows."""
     drawing, shuffling = rng.spawn(2)
-    networks = first_networks(X, y, shape, rows, drawing, starts)
-    return trained(networks, X, y, how, rows, shuffling, starts=starts, wanted=wanted)
+    return trained(first_networks(lesson, shape, drawing, wanted.starts), lesson, how, shuffling, wanted)
 
 
-def first_networks(
-    X: Array, y: Array, shape: Shape, rows: Rows, rng: np.random.Generator, starts: int = 1
-) -> Networks:
+def first_networks(lesson: Lesson, shape: Shape, rng: np.random.Generator, starts: int = 1) -> Networks:
     """Networks at random, for each start."""
     networks = drawn_networks(shape.inputs * starts, shape.hidden, shape.outputs, rng)
-    return _from_one(networks, X[rows.train], y[rows.train], starts)
+    train = lesson.rows.train
+    return _from_one(networks, lesson.X[train], lesson.y[train], starts)
 
 
 def _from_one(networks: Networks, X: Array, y: Array, starts: int) -> Networks:
@@ -146,21 +140,16 @@ def _from_one(networks: Networks, X: Array, y: Array, starts: int) -> Networks:
 
 def trained(
     networks: Networks,
-    X: Array,
-    y: Array,
+    lesson: Lesson,
     how: Descent,
-    rows: Rows,
     rng: np.random.Generator,
-    *,
-    starts: int = 1,
-    wanted: Wanted | None = None,
-    masks: Sequence[Array] | None = None,
+    wanted: Wanted = NOTHING_ELSE,
 ) -> Optimal:
-    """Train from given networks; where a mask is zero a weight is and stays zero."""
-    wanted = wanted or Wanted()
-    part = Trainable(networks, X, starts)
-    if masks is not None:
-        part.hold(masks)
+    """Train from given networks."""
+    X, y, rows = lesson.X, lesson.y, lesson.rows
+    part = Trainable(networks, X, wanted.starts)
+    if wanted.masks is not None:
+        part.hold(wanted.masks)
     rank_one = RankOneLoss(part, y, rows.train, wanted)
 
     def score() -> Array:

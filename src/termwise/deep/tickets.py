@@ -7,12 +7,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from termwise.deep.networks import Networks
-from termwise.deep.optimal import Optimal, Shape, first_networks, trained
-from termwise.deep.training import Descent, Rows
+from termwise.deep.optimal import Optimal, Shape, Wanted, first_networks, trained
+from termwise.deep.training import Descent, Lesson
 from termwise.measures.base import Array
 
 EACH_ROUND = 0.1  # of the weights that are left; of the last layer half of it. Section 5.1
 LAST_LAYER = float(np.log1p(-EACH_ROUND / 2.0) / np.log1p(-EACH_ROUND))  # as a power of the part that stays
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """The part of the weights that goes, the epochs after which stand the weights that the others go back to
+    (zero being before training), and the most epochs of a round.
+    """
+
+    sparsity: float
+    rewind: int = 0
+    round_epochs: int = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,32 +36,21 @@ class Ticket:
 
 
 def fit_ticket(
-    X: Array,
-    y: Array,
-    shape: Shape,
-    how: Descent,
-    rows: Rows,
-    rng: np.random.Generator,
-    *,
-    sparsity: float,
-    rewind: int = 0,
-    round_epochs: int = 30,
+    lesson: Lesson, shape: Shape, how: Descent, rng: np.random.Generator, pruning: Pruning
 ) -> Ticket:
-    """Train, prune the smallest weights, put the others back, and so on until so many are gone; then train.
-
-    Weights go back to what they were after `rewind` epochs, zero being before training.
-    """
-    drawing, early, pruning, last = rng.spawn(4)
-    start = first_networks(X, y, shape, rows, drawing)
-    short = replace(how, max_epochs=round_epochs)
-    if rewind:
-        start = trained(start, X, y, replace(how, max_epochs=rewind, whole=True), rows, early).networks
-    rounds = max(1, round(np.log1p(-sparsity) / np.log1p(-EACH_ROUND)))
+    """Train, prune the smallest weights, put the others back, until so many are gone; then train."""
+    drawing, early, in_rounds, last = rng.spawn(4)
+    start = first_networks(lesson, shape, drawing)
+    if pruning.rewind:
+        so_far = replace(how, max_epochs=pruning.rewind, whole=True)
+        start = trained(start, lesson, so_far, early).networks
+    short, left = replace(how, max_epochs=pruning.round_epochs), 1.0 - pruning.sparsity
+    rounds = max(1, round(np.log(left) / np.log1p(-EACH_ROUND)))
     masks = tuple(np.ones(weight.shape) for weight in start.weights)
     for number in range(1, rounds + 1):
-        after = trained(start, X, y, short, rows, pruning, masks=masks).networks
-        masks = pruned_masks(after, masks, (1.0 - sparsity) ** (number / rounds))
-    return Ticket(trained(start, X, y, how, rows, last, masks=masks), start, masks)
+        after = trained(start, lesson, short, in_rounds, Wanted(masks=masks)).networks
+        masks = pruned_masks(after, masks, left ** (number / rounds))
+    return Ticket(trained(start, lesson, how, last, Wanted(masks=masks)), start, masks)
 
 
 def pruned_masks(networks: Networks, masks: tuple[Array, ...], left: float) -> tuple[Array, ...]:

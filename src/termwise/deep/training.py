@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from termwise.deep.networks import Networks, forward, gathered
+from termwise.deep.networks import Networks, forward, padded
 from termwise.errors import NumericalError
 from termwise.measures.base import Array
 
@@ -58,6 +58,15 @@ class Rows:
     validation: NDArray[np.intp]
 
 
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What is learned from: rows as numbers, a standardised target, and how they part."""
+
+    X: Array
+    y: Array
+    rows: Rows
+
+
 def parted(n: int, rng: np.random.Generator, part: float = 0.1) -> Rows:
     """A part of the rows left out at random, at least one."""
     order = rng.permutation(n)
@@ -90,9 +99,11 @@ class Trainable:
     def __init__(
         self, networks: Networks, X: Array, starts: int = 1, dtype: torch.dtype = torch.float32
     ) -> None:
-        self.inputs, self.starts = networks.inputs, starts
+        self.inputs, self.starts, self.dtype = networks.inputs, starts, dtype
         self.owners = np.repeat(np.arange(starts), len(networks.inputs) // starts)
-        self.cells = torch.as_tensor(gathered(X, networks.inputs), dtype=dtype)
+        # Gathered anew for each minibatch: networks that read the same features would each keep a copy.
+        self._cells = torch.as_tensor(np.column_stack([X, np.zeros(len(X))]), dtype=dtype)
+        self._reads = torch.as_tensor(padded(networks.inputs, X.shape[1]))
         self.weights = [_leaf(part, dtype) for part in networks.weights]
         self.biases = [_leaf(part, dtype) for part in networks.biases]
 
@@ -103,9 +114,8 @@ class Trainable:
 
     def outputs(self, rows: Any) -> torch.Tensor:
         """What each network says of some rows, (k, rows, out)."""
-        return torch.as_tensor(
-            forward(self.cells[:, rows], self.weights, self.biases, torch.nn.functional.silu)
-        )
+        cells = self._cells[rows][:, self._reads].transpose(0, 1)
+        return torch.as_tensor(forward(cells, self.weights, self.biases, torch.nn.functional.silu))
 
     def summed(self, rows: Any) -> torch.Tensor:
         """The sum of all outputs of the networks of each start, (starts, rows)."""

@@ -11,7 +11,7 @@ import numpy as np
 from termwise.deep.networks import inputs_of
 from termwise.deep.optimal import Shape, Wanted, fit_optimal
 from termwise.deep.ranking import is_part
-from termwise.deep.training import Descent, Rows, parted
+from termwise.deep.training import Descent, Lesson, Rows, parted
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 
@@ -75,7 +75,8 @@ class Trial:
         """What small networks of these sets leave of y."""
         scale = float(np.std(y[self._rows.train])) or 1.0
         shape, wanted = Shape(inputs_of(sets, self.sources), SMALL), Wanted(plain=True)
-        found = fit_optimal(self.X, y / scale, shape, self.how, self._rows, self._learning, wanted=wanted)
+        lesson = Lesson(self.X, y / scale, self._rows)
+        found = fit_optimal(lesson, shape, self.how, self._learning, wanted)
         left: Array = y - scale * found.networks.outputs(self.X).sum(axis=(0, 2))
         return left
 

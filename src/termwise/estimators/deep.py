@@ -33,7 +33,7 @@ from termwise.posterior.noise import Noise
 from termwise.table import read_table
 
 if TYPE_CHECKING:
-    from termwise.deep.training import Descent, Rows
+    from termwise.deep.training import Descent, Lesson, Rows
     from termwise.inference.fit import Fit
 
 RANK_ONE, EMBEDDED = ("iok", "ok", "network"), ("rbf", "matern", "sm", "arccos")
@@ -41,6 +41,7 @@ MEANS = ("zero", "detector")
 UPDATES = ("joint", "alternating")
 SMALL, LARGE, LARGER = (64, 64, 32), (1000, 500, 50), (1000, 1000, 500, 50)  # table 1, for up to 6000 rows
 MANY_ROWS = 6000
+SMALL_LAYER = 200  # units of a layer, up to which a network is called small
 STEPS = {True: 5e-3, False: 1e-3}  # of Adam, for small networks and for large ones
 # Options that only some kernels have, where others would ignore them.
 BELONGS = (
@@ -48,6 +49,7 @@ BELONGS = (
     ("penalty", 0.0, ("iok",)),
     ("updates", "joint", ("iok",)),
     ("sparsity", 0.0, ("ok",)),
+    ("rewind", 0, ("ok",)),
     ("n_inducing", None, EMBEDDED),
 )
 SEEN = 2000  # rows that are kept, to draw terms
@@ -94,6 +96,8 @@ class DeepKernelRegressor(TermRegressor):
     sparsity : float
         The part of the weights of "ok" that is pruned away, in rounds, with those that stay put back to where
         they began (lottery tickets).
+    rewind : int
+        After how many epochs the weights stood that pruning puts back; zero is before training.
     updates : {"joint", "alternating"}
         Whether the networks of "iok" are trained together or by turns.
     max_epochs : int
@@ -124,6 +128,7 @@ class DeepKernelRegressor(TermRegressor):
         mean: str = "zero",
         penalty: float = 0.0,
         sparsity: float = 0.0,
+        rewind: int = 0,
         updates: str = "joint",
         max_epochs: int = 300,
         learning_rate: float | None = None,
@@ -143,7 +148,7 @@ class DeepKernelRegressor(TermRegressor):
         `n_parameters_`, and `interactions_` if sets were asked for.
         """
         require_torch(type(self).__name__)
-        from termwise.deep.training import parted, threads
+        from termwise.deep.training import Lesson, parted, threads
 
         self._check_options()
         clock = Clock()
@@ -160,9 +165,9 @@ class DeepKernelRegressor(TermRegressor):
             sets, trend = self._sets(dense, encoded, target.y, rows, asking)
             seen = np.sort(seeing.permutation(len(encoded))[:SEEN])
             reading = Reading(dense, encoded[seen], trend)
-            left = target.y - reading.base(spread)
+            lesson = Lesson(spread, target.y - reading.base(spread), rows)
             learn = self._rank_one if self.kernel in RANK_ONE else self._embedded
-            found = learn(reading, sets, spread, left, rows, training)
+            found = learn(reading, sets, lesson, training)
         result = replace(found.result, seconds=clock(), rows=table.n_rows)
         self._keep(cast("Fit", replace(found, result=result)), dense.encoder, scale)
         self.likelihood_, self.exposed_ = None, False
@@ -197,10 +202,10 @@ class DeepKernelRegressor(TermRegressor):
             listed = (everything,)
         return listed, trend
 
-    def _descent(self, *, small: bool) -> Descent:
+    def _descent(self, hidden: Sequence[int]) -> Descent:
         from termwise.deep.training import Descent
 
-        step = STEPS[small] if self.learning_rate is None else float(self.learning_rate)
+        step = STEPS[max(hidden) <= SMALL_LAYER] if self.learning_rate is None else float(self.learning_rate)
         alternating = self.updates == "alternating"
         return Descent(max_epochs=self.max_epochs, learning_rate=step, alternating=alternating)
 
@@ -212,55 +217,38 @@ class DeepKernelRegressor(TermRegressor):
         return LARGE if n_rows <= MANY_ROWS else LARGER
 
     def _rank_one(
-        self,
-        reading: Reading,
-        sets: tuple[Subset, ...],
-        X: Array,
-        y: Array,
-        rows: Rows,
-        rng: np.random.Generator,
+        self, reading: Reading, sets: tuple[Subset, ...], lesson: Lesson, rng: np.random.Generator
     ) -> _Found:
         from termwise.deep.optimal import Shape, Wanted, fit_optimal
-        from termwise.deep.tickets import fit_ticket
+        from termwise.deep.tickets import Pruning, fit_ticket
 
-        hidden = self._hidden(y.size)
-        shape, how = (
-            Shape(inputs_of(sets, reading.dense.sources), hidden),
-            self._descent(small=max(hidden) <= 200),
-        )
-        wanted = Wanted(self.penalty if self.kernel == "iok" else 0.0, self.kernel == "network")
-        if self.kernel == "ok" and self.sparsity:
-            found = fit_ticket(X, y, shape, how, rows, rng, sparsity=self.sparsity).found
+        hidden = self._hidden(lesson.y.size)
+        shape, how = Shape(inputs_of(sets, reading.dense.sources), hidden), self._descent(hidden)
+        if self.sparsity:
+            found = fit_ticket(lesson, shape, how, rng, Pruning(self.sparsity, self.rewind)).found
         else:
-            found = fit_optimal(X, y, shape, how, rows, rng, starts=self.n_restarts, wanted=wanted)
-        each = found.networks.outputs(X).sum(axis=2)
+            wanted = Wanted(self.penalty, self.kernel == "network", self.n_restarts)
+            found = fit_optimal(lesson, shape, how, rng, wanted)
+        each = found.networks.outputs(lesson.X).sum(axis=2)
         left = tuple(sets[place] for place in found.places)
         posterior = RankOnePosterior(
             reading, found.networks, left, found.amplitude, found.noise, Seen.of(each)
         )
-        objective = log_evidence(each.sum(axis=0), y, found.noise)
+        objective = log_evidence(each.sum(axis=0), lesson.y, found.noise)
         starts = tuple(-score for score in found.scores)
         status = _status(found.epochs < self.max_epochs)
         result = FitResult(status, objective, found.epochs, 0.0, 0.0, starts)
         return _Found(posterior, Noise.normal(found.noise), result)
 
-    def _embedded(
-        self,
-        reading: Reading,
-        sets: tuple[Subset, ...],
-        X: Array,
-        y: Array,
-        rows: Rows,
-        rng: np.random.Generator,
-    ) -> _Found:
-        from termwise.deep.embedded import fit_embedded
+    def _embedded(self, reading: Reading, _: Any, lesson: Lesson, rng: np.random.Generator) -> _Found:
+        from termwise.deep.embedded import Embedding, fit_embedded
 
-        hidden = self._hidden(y.size)
-        how = self._descent(small=max(hidden) <= 200)
-        found = fit_embedded(X, y, self.kernel, hidden, how, rows, rng, n_inducing=self.n_inducing)
+        hidden = self._hidden(lesson.y.size)
+        embedding = Embedding(self.kernel, hidden, self.n_inducing)
+        found = fit_embedded(lesson, embedding, self._descent(hidden), rng)
         posterior = GramPosterior(reading, found.networks, found.kernel, found.solved, found.noise)
         solved = found.solved
-        inducing = None if len(solved.centres) == y.size else len(solved.centres)
+        inducing = None if len(solved.centres) == lesson.y.size else len(solved.centres)
         result = FitResult(
             _status(found.converged), solved.evidence, found.epochs, 0.0, solved.jitter, (), 0, inducing
         )
@@ -275,6 +263,7 @@ class DeepKernelRegressor(TermRegressor):
         whole_number("max_size", self.max_size, at_least=2)
         whole_number("n_seeds", self.n_seeds, at_least=1)
         whole_number("max_epochs", self.max_epochs, at_least=1)
+        whole_number("rewind", self.rewind, at_least=0)
         if self.n_inducing is not None:
             whole_number("n_inducing", self.n_inducing, at_least=1)
         if self.hidden is not None:
@@ -283,6 +272,8 @@ class DeepKernelRegressor(TermRegressor):
         _number("sparsity", self.sparsity, 0.0, 1.0)
         if self.learning_rate is not None:
             _number("learning_rate", self.learning_rate, 1e-12, np.inf)
+        if self.rewind and not self.sparsity:
+            raise OptionError(f"rewind is {self.rewind!r} and nothing is pruned; set sparsity, as in 0.8")
         for name, default, kernels in BELONGS:
             given = getattr(self, name)
             changed = given is not None if default is None else given != default
