@@ -67,7 +67,8 @@ def test_terms_and_constant_sum_to_the_prediction(kind: str) -> None:
     terms = model.predict_terms(NEW)
     np.testing.assert_allclose(model.constant_ + np.asarray(terms).sum(axis=1), model.predict(NEW), atol=1e-8)
     _, std = model.predict_terms(NEW, return_std=True)
-    assert np.all(np.asarray(std) >= 0.0)
+    c = model.posterior_.amplitude  # all that is unknown of a term
+    np.testing.assert_allclose(std, np.sqrt(c.variance) / abs(c.mean) * np.abs(terms), atol=1e-10)
     assert model.sobol_["share"].sum() == pytest.approx(1.0)
     assert model.order_shares_.sum() == pytest.approx(1.0)
     assert 0.0 <= model.explained_ <= 1.0
