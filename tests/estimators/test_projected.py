@@ -372,3 +372,21 @@ def test_pipelines_grids_and_seeds() -> None:
     )
     assert same_bits(one, again)
     assert not np.allclose(one, other)
+
+
+@pytest.mark.parametrize("directions", ["diverse", "none"])
+def test_more_columns_than_rows_are_not_learned_by_heart(directions):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((360, 100)), rng.standard_normal(360)  # nothing to learn
+    model = ProjectedGPRegressor(directions=directions).fit(X[:60], y[:60])
+    mean, std = model.predict(X[60:], return_std=True)
+    assert np.sqrt(np.mean((y[60:] - mean) ** 2)) < 1.1 * np.std(y[60:])
+    assert np.mean(np.abs(y[60:] - mean) < 1.645 * std) > 0.8
+
+
+def test_some_columns_of_many_still_stand_out():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 40))
+    y = np.sin(X[:, 3]) + X[:, 7] + 0.1 * rng.standard_normal(300)
+    found = ProjectedGPRegressor().fit(X, y).sensitivity_
+    assert set(found.frame()["feature"][:2]) == {"x3", "x7"}

@@ -21,7 +21,7 @@ from termwise.inference.directed import TRIED_ROWS, best_count, directed
 from termwise.inference.fit import Candidate, Fit
 from termwise.inference.fit_ski import interpolable
 from termwise.inference.progress import Monitor, monitored
-from termwise.inference.projected import ProjectedModel
+from termwise.inference.projected import ProjectedModel, alike_of
 from termwise.inference.ski import Grid
 from termwise.kernels.fused.radial import RADIAL
 from termwise.kernels.projected import ONE_COLUMN
@@ -101,7 +101,7 @@ class ProjectedGPRegressor(TermRegressor):
         rows = ArrayChunk(spread, target.y)
         drawing, counting, searching = np.random.default_rng(seed_of(self.random_state)).spawn(3)
         count = self._count(rows, counting)
-        model = self._model(count, rows.X.shape[1], drawing)
+        model = self._model(count, rows.X.shape, drawing)
         with monitored(self.progress) as monitor:
             found = self._learn(model, rows, searching, monitor)
         learned = ProjectedEncoder(dense, model.projection(found.theta), model.groups)
@@ -115,12 +115,13 @@ class ProjectedGPRegressor(TermRegressor):
         if self.n_directions != "auto" or self.degrees is not None or self.directions == "none":
             return self.n_directions if self.n_directions != "auto" else 1
         some = rows.rows(rng.permutation(rows.y.size)[:TRIED_ROWS])
-        return best_count(lambda count, stream: self._model(count, rows.X.shape[1], stream), some, rng)
+        return best_count(lambda count, stream: self._model(count, rows.X.shape, stream), some, rng)
 
-    def _model(self, count: int, features: int, rng: np.random.Generator) -> ProjectedModel:
+    def _model(self, count: int, shape: tuple[int, ...], rng: np.random.Generator) -> ProjectedModel:
         degrees = (1,) * count if self.degrees is None else tuple(int(degree) for degree in self.degrees)
-        drawn, groups = directed(self.directions, degrees, features, rng)
-        return ProjectedModel(drawn, groups, self.kernel, self.ard, self.weights == "learned")
+        drawn, groups = directed(self.directions, degrees, shape[1], rng)
+        options = {"ard": self.ard, "weighted": self.weights == "learned", "alike": alike_of(*shape)}
+        return ProjectedModel(drawn, groups, self.kernel, **options)
 
     def _learn(
         self, model: ProjectedModel, rows: ArrayChunk, rng: np.random.Generator, monitor: Monitor | None

@@ -27,7 +27,15 @@ LOG_LENGTHSCALES = (float(np.log(0.02)), float(np.log(1000.0)))
 LOG_WEIGHTS = (float(np.log(1e-6)), float(np.log(100.0)))
 WEIGHT_RATE = 1.0
 CONSTANT_AND_SUM = EachOrder((0, 1))
-NARROW = 2.0  # sd of the logarithm of a lengthscale about that of all features together
+# How far the logarithm of a lengthscale is from that of all features together, where so many rows belong to
+# a feature. With fewer it is less: many lengthscales that are free turn directions until few rows are learned
+# by heart, whatever they say.
+ALIKE, ROWS_EACH = 0.25, 10.0
+
+
+def alike_of(n_rows: int, n_features: int) -> float:
+    """How far the logarithms of the lengthscales of features are from each other before rows are seen."""
+    return ALIKE * min(1.0, float(np.sqrt(n_rows / (ROWS_EACH * n_features))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +52,7 @@ class ProjectedModel(Learnable):
     weighted: bool = False
     likelihood: Likelihood | None = None
     orders: Orders = CONSTANT_AND_SUM
+    alike: float = ALIKE
     # Along every direction all features count: with short lengthscales rows are learned by heart.
     first_lengthscale: ClassVar[float] = 1.0  # type: ignore[misc]
 
@@ -91,13 +100,16 @@ class ProjectedModel(Learnable):
         return np.concatenate([first, np.full(len(self.groups) * self.weighted, -np.log(len(self.groups)))])
 
     def kernel_log_prior(self, part: Array) -> tuple[float, Array]:
-        """Lengthscales lie about their mean; weights times their number have an exponential."""
+        """Lengthscales lie about their mean, but a few may be far from it: to the logarithms belongs a
+        hyperbolic density. Weights times their number have an exponential.
+        """
         scales, weights = part[: self._n_lengthscales], part[self._n_lengthscales :]
         apart = scales - np.mean(scales)
-        value = -0.5 * float(apart @ apart) / NARROW**2
+        away = np.hypot(1.0, apart / self.alike)
+        value, slope = float(scales.size - np.sum(away)), -apart / (away * self.alike**2)
         rate = WEIGHT_RATE * len(self.groups)
         priors = [exponential_log_prior(weight, rate) for weight in weights]
-        slopes = np.concatenate([-apart / NARROW**2, [slope for _, slope in priors]])
+        slopes = np.concatenate([slope - np.mean(slope), [slope for _, slope in priors]])
         return value + sum(prior for prior, _ in priors), slopes
 
     def projection(self, theta: Array) -> Array:
