@@ -390,3 +390,35 @@ def test_some_columns_of_many_still_stand_out():
     y = np.sin(X[:, 3]) + X[:, 7] + 0.1 * rng.standard_normal(300)
     found = ProjectedGPRegressor().fit(X, y).sensitivity_
     assert set(found.frame()["feature"][:2]) == {"x3", "x7"}
+
+
+@pytest.mark.parametrize("levels", [2, 3, 10])
+def test_a_column_of_levels_counts_as_much_as_a_number_that_does_as_much(levels):
+    rng = np.random.default_rng(0)
+    city, x = np.repeat(np.arange(levels), 600 // levels), rng.standard_normal(600 // levels * levels)
+    effects = np.linspace(-1.0, 1.0, levels)
+    y = x + (effects / np.std(effects))[city] + 0.1 * rng.standard_normal(x.size)
+    table = pd.DataFrame({"x": x / np.std(x), "city": [f"c{level}" for level in city]})
+    found = ProjectedGPRegressor(n_restarts=1).fit(table, y).sensitivity_
+    assert dict(zip(found.features, found.shares, strict=True)) == pytest.approx(
+        {"x": 0.5, "city": 0.5}, abs=0.1
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_terms_have_mean_zero_wherever_they_are_told(kind):
+    model = ProjectedGPRegressor(**KINDS[kind]).fit(TABLE, TARGET)
+    terms, std = (np.asarray(part) for part in model.predict_terms(TABLE, return_std=True))
+    np.testing.assert_allclose(model.constant_ + terms.sum(axis=1), model.predict(TABLE), atol=1e-7)
+    scale = model.target_scale_.scale
+    np.testing.assert_allclose(terms.mean(axis=0), 0.0, atol=1e-7 * scale)
+    local = model.explain(TABLE)
+    np.testing.assert_allclose(local.contributions, terms)
+    # by hand: f_u(x) less its mean over all rows is a normal with this variance
+    posterior, term = model.posterior_, model.terms_[0].columns
+    rows = model.encoder_.transform(read_table(TABLE))
+    half = posterior.by_terms.term_matrix(term, rows, posterior.centres) @ posterior.root
+    covariance = posterior.by_terms.term_matrix(term, rows, rows) - half @ half.T
+    centring = np.eye(len(rows)) - 1.0 / len(rows)
+    expected = scale * np.sqrt(np.diag(centring @ covariance @ centring))
+    np.testing.assert_allclose(std[:, 0], expected, rtol=1e-5, atol=1e-6 * scale)

@@ -76,6 +76,25 @@ class DenseEncoder:
                 place += 1
         return out
 
+    def variance_along(self, slopes: Array) -> Array:
+        """The variance of a function of such slopes, (n, features), as the cells of each column vary, (n, D).
+
+        All levels of a column vary together: a row has one of them.
+        """
+        out, place = np.zeros((len(slopes), len(self.parts))), 0
+        for d, (column, (lost, *part)) in enumerate(zip(self.encoder.columns, self.parts, strict=True)):
+            if isinstance(column, LevelEncoder):
+                own, f = slopes[:, place : place + len(part)], np.array(part)
+                out[:, d] = (1.0 - lost) * ((own**2) @ f - (own @ f) ** 2) / (1.0 - f @ f)
+                place += len(part)
+            else:
+                out[:, d] = (1.0 - lost) * slopes[:, place] ** 2
+                place += 1
+            if lost > 0.0:
+                out[:, d] += slopes[:, place] ** 2
+                place += 1
+        return out
+
     def transform(self, table: Table, *, owner: str = "the model") -> Array:
         """The rows of a table as numbers alone."""
         return self.spread(self.encoder.transform(table, owner=owner))

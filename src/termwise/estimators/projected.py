@@ -25,10 +25,13 @@ from termwise.inference.projected import ProjectedModel, alike_of
 from termwise.inference.ski import Grid
 from termwise.kernels.fused.radial import RADIAL
 from termwise.kernels.projected import ONE_COLUMN
+from termwise.kernels.terms import Subset
+from termwise.measures.base import Array
 from termwise.table import read_table
 
 DIRECTIONS = ("diverse", "random", "none")
 INFERENCES = ("auto", "exact", "sparse", "ski")
+SEQUENCES = (list, tuple, np.ndarray)
 ROWS = 2000  # over which slopes are averaged
 
 
@@ -155,7 +158,8 @@ class ProjectedGPRegressor(TermRegressor):
             whole_number("n_directions", self.n_directions, at_least=1)
         one_of("directions", self.directions, DIRECTIONS)
         one_of("kernel", self.kernel, tuple(RADIAL))
-        one_of("ard", self.ard, (True, False))
+        if not isinstance(self.ard, (bool, np.bool_)):
+            raise OptionError(f"ard is {self.ard!r}; use True or False")
         one_of("weights", self.weights, ("equal", "learned"))
         one_of("inference", self.inference, INFERENCES)
         one_of("unknown", self.unknown, tuple(UNKNOWN))
@@ -163,7 +167,7 @@ class ProjectedGPRegressor(TermRegressor):
         whole_number("n_grid", self.n_grid, at_least=2)
         if self.n_inducing is not None:
             whole_number("n_inducing", self.n_inducing, at_least=1)
-        if not (self.degrees is None or (isinstance(self.degrees, (list, tuple)) and self.degrees)):
+        if not (self.degrees is None or (isinstance(self.degrees, SEQUENCES) and len(self.degrees))):
             raise OptionError(
                 f"degrees is {self.degrees!r}; give a whole number for each function, as in (1, 2)"
             )
@@ -182,6 +186,26 @@ class ProjectedGPRegressor(TermRegressor):
         """A page has no sliders for directions."""
 
     @property
+    def _every_term(self) -> tuple[Subset, ...]:
+        return self.posterior_.by_terms.listed(len(self.encoder_.groups))
+
+    def _middles(self, terms: Sequence[Subset]) -> Array:
+        """The mean of each term over rows: it is told with the constant, as it can be traded with others."""
+        middles: Array = self.posterior_.term_means(terms, self.posterior_.centring_rows).mean(axis=0)
+        return middles
+
+    def _latent_constant(self) -> float:
+        return super()._latent_constant() + float(np.sum(self._middles(self._every_term)))
+
+    def _term_means(self, terms: Sequence[Subset], encoded: Array) -> Array:
+        return super()._term_means(terms, encoded) - self._middles(terms)
+
+    def _term_std(self, terms: Sequence[Subset], encoded: Array) -> Array:
+        variances = [self.posterior_.centred_term(term, encoded)[1] for term in terms]
+        std: Array = self.target_scale_.scale * np.sqrt(np.stack(variances, axis=1))
+        return std
+
+    @property
     def loadings_(self) -> Loadings:
         """What each direction is made of, that of the term with the largest share first."""
         ranked = [column for term in self.terms_ for column in term.columns]
@@ -194,5 +218,5 @@ class ProjectedGPRegressor(TermRegressor):
         self._check_has_posterior()
         posterior, dense = self.posterior_, self.encoder_.dense
         rows = posterior.rows[:: -(-len(posterior.rows) // ROWS)]
-        slopes = coordinate_slopes(posterior, posterior.by_terms.listed(len(self.encoder_.groups)), rows)
-        return sensitivity(slopes, self.encoder_.projection, dense.sources, dense.encoder.names)
+        slopes = coordinate_slopes(posterior, self._every_term, rows)
+        return sensitivity(slopes @ self.encoder_.projection, dense)

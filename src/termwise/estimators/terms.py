@@ -34,8 +34,7 @@ class TermModel(FittedModel):
     def constant_(self) -> float:
         """The part of every prediction that no feature moves."""
         self._check_has_posterior()
-        nothing = np.full((1, len(self.encoder_.columns)), np.nan)
-        return float(self.target_scale_.inverse(self.posterior_.term_mean((), nothing))[0])
+        return float(self.target_scale_.inverse(np.array([self._latent_constant()]))[0])
 
     def predict_terms(self, X: Any, *, return_std: bool = False) -> Any:
         """What each term adds for each row: constant_ + the sum of a row = predict.
@@ -48,12 +47,21 @@ class TermModel(FittedModel):
         encoded = self._encode(X)
         terms = self._complete_terms()
         columns = [term.columns for term in terms]
-        mean = self.target_scale_.scale * self.posterior_.term_means(columns, encoded)
+        mean = self.target_scale_.scale * self._term_means(columns, encoded)
         names = [term.name for term in terms]
         if not return_std:
             return frame_like(X, mean, names)
         std = self._term_std(columns, encoded)
         return frame_like(X, mean, names), frame_like(X, std, names)
+
+    def _latent_constant(self) -> float:
+        """The constant in the units of the engine."""
+        nothing = np.full((1, len(self.encoder_.columns)), np.nan)
+        return float(self.posterior_.term_mean((), nothing)[0])
+
+    def _term_means(self, terms: Sequence[Subset], encoded: Array) -> Array:
+        """What each term adds to each row in the units of the engine, (n, terms)."""
+        return self.posterior_.term_means(terms, encoded)
 
     def _term_std(self, terms: Sequence[Subset], encoded: Array) -> Array:
         """The standard deviation of each term at each row, (n, terms)."""
@@ -161,7 +169,7 @@ class TermModel(FittedModel):
         encoded = self._encode(X)
         terms = self._complete_terms()
         scale = self.target_scale_.scale
-        means = scale * self.posterior_.term_means([term.columns for term in terms], encoded)
+        means = scale * self._term_means([term.columns for term in terms], encoded)
         std = self._term_std([term.columns for term in terms], encoded)
         predictions = self.target_scale_.inverse(self.posterior_.mean(encoded))
         names = tuple(term.name for term in terms)
@@ -184,8 +192,8 @@ class TermModel(FittedModel):
         most = cumulative.MOST_TERMS if n_terms is None else whole_number("n_terms", n_terms, at_least=0)
         terms, shares = ranked.terms[:most], ranked.table["share"][:most]
         parts = Parts(
-            constant=float(self.posterior_.term_mean((), encoded[:1])[0]),
-            contributions=self.posterior_.term_means([term.columns for term in terms], encoded),
+            constant=self._latent_constant(),
+            contributions=self._term_means([term.columns for term in terms], encoded),
             left_out=ranked.explained * np.maximum(1.0 - np.cumsum([0.0, *shares]), 0.0),
             whole=self.posterior_.mean(encoded),
             variance=self.posterior_.variance(encoded),

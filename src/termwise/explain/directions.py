@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from termwise.encode.dense import DenseEncoder
 from termwise.explain.plain import frame_of
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
@@ -48,10 +49,11 @@ class Loadings:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """The mean squared slope of the prediction for each feature, per standard deviation, as shares.
+    """How much the prediction varies as one column does and the others stay, by slopes, as shares.
 
-    A feature that moves the prediction up and down again within a short way has a larger one than its share
-    of the variance.
+    Of a number that is the mean squared slope per standard deviation; of a column of levels the variance over
+    its levels, as often as each was seen. A feature that moves the prediction up and down again within a
+    short way has a larger one than its share of the variance.
     """
 
     features: tuple[str, ...]
@@ -82,11 +84,8 @@ def coordinate_slopes(posterior: Posterior, terms: Sequence[Subset], rows: Array
     return slopes
 
 
-def sensitivity(
-    slopes: Array, projection: Array, sources: Sequence[int], features: Sequence[str]
-) -> Sensitivity:
-    """Chain slopes for coordinates to the numbers behind them, and add those of one column up."""
-    squares = np.mean((slopes @ projection) ** 2, axis=0)
-    totals = np.bincount(np.asarray(sources), weights=squares, minlength=len(features))
+def sensitivity(slopes: Array, dense: DenseEncoder) -> Sensitivity:
+    """By the slopes of the prediction for the numbers of rows, (n, features)."""
+    totals = np.mean(dense.variance_along(slopes), axis=0)
     shares: Array = totals / max(float(np.sum(totals)), TINY)
-    return Sensitivity(tuple(features), shares)
+    return Sensitivity(dense.encoder.names, shares)

@@ -19,7 +19,6 @@ GRID_1D, GRID_2D = 101, 33
 SLICES = (0.1, 0.5, 0.9)  # quantiles of the third number at which a term of three features is shown
 MOST_SLICES = 6  # of the third column, if it has levels
 MOST_FEATURES = 3
-MOST_CENTRED = 500  # rows whose mean a function along a direction is drawn about
 BAND = 2.0  # standard deviations on either side of a mean
 
 
@@ -150,7 +149,7 @@ def effect(posterior: Posterior, encoder: RowEncoder, term: Term, scale: float) 
     directed = isinstance(encoder.columns[columns[0]], Coordinate)
     # a coordinate along a direction is never missing
     missing = _where_missing(posterior, term, scale) if term.order == 1 and not directed else None
-    mean, variance = _centred(posterior, term, X) if directed else _as_it_is(posterior, term, X)
+    mean, variance = posterior.centred_term(term.columns, X) if directed else _as_it_is(posterior, term, X)
     return Effect(
         term=term,
         axes=tuple(encoder.columns[d].inverse(z) for d, z in zip(columns, grids, strict=True)),
@@ -167,12 +166,6 @@ def effect(posterior: Posterior, encoder: RowEncoder, term: Term, scale: float) 
 
 def _as_it_is(posterior: Posterior, term: Term, X: Array) -> tuple[Array, Array]:
     return posterior.term_mean(term.columns, X), posterior.term_variance(term.columns, X)
-
-
-def _centred(posterior: Posterior, term: Term, X: Array) -> tuple[Array, Array]:
-    """About its mean over rows: the level of a function along a direction can be traded with all others."""
-    rows = posterior.rows[:: -(-len(posterior.rows) // MOST_CENTRED)]
-    return posterior.centred_term(term.columns, X, rows)
 
 
 def _arranged(encoder: RowEncoder, term: Term) -> list[int]:

@@ -15,6 +15,7 @@ from termwise.measures.base import Array
 from termwise.posterior.missing import averaged
 
 ROUNDING = 1e-8  # a variance may fall below zero by this part of the prior variance, and no more
+MOST_CENTRED = 500  # rows over which a term has mean zero
 BLOCK = 4096  # rows evaluated together, so that memory does not grow with the table
 
 
@@ -142,16 +143,25 @@ class Posterior:
         found: Array = both.sum(axis=1)
         return found
 
-    def centred_term(self, term: Subset, X: Array, rows: Array) -> tuple[Array, Array]:
-        """Mean and variance of f_u(x) less the mean of f_u over some rows."""
-        kernel = self.by_terms
-        beside = kernel.term_matrix(term, X, self.centres)
-        beside = beside - np.mean(kernel.term_matrix(term, rows, self.centres), axis=0)
-        of_mean = float(np.mean(kernel.term_matrix(term, rows, rows)))
-        prior = (
-            kernel.term_diagonal(term, X) + of_mean - 2.0 * np.mean(kernel.term_matrix(term, X, rows), axis=1)
-        )
-        return beside @ self.alpha, reduced(prior, beside @ self.root)
+    @property
+    def centring_rows(self) -> Array:
+        """Some rows as they were learned from, over which terms that are not orthogonal have mean zero."""
+        return self.rows[:: -(-len(self.rows) // MOST_CENTRED)]
+
+    def centred_term(self, term: Subset, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of f_u(x) less the mean of f_u over rows: its level can be traded with others."""
+        kernel, seen = self.by_terms, self.centring_rows
+        middle = np.mean(kernel.term_matrix(term, seen, self.centres), axis=0)
+        of_mean = float(np.mean(kernel.term_matrix(term, seen, seen)))
+
+        def both(rows: Array) -> Array:
+            beside = kernel.term_matrix(term, rows, self.centres) - middle
+            with_mean = np.mean(kernel.term_matrix(term, rows, seen), axis=1)
+            prior = kernel.term_diagonal(term, rows) + of_mean - 2.0 * with_mean
+            return np.column_stack([beside @ self.alpha, reduced(prior, beside @ self.root)])
+
+        mean, variance = _in_blocks(X, both).T
+        return mean, variance
 
     def term_covariance(self, term: Subset, X: Array) -> Array:
         """Cov f_u(x_i), f_u(x_j) for all pairs of rows."""
