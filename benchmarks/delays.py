@@ -140,7 +140,7 @@ def course(
             steps_seen[:] = [time.perf_counter()]
 
     with one_blas_thread():
-        planned, state = begin_minibatches(model, data, options, rng, lambda *_: None)
+        planned, state, _ = begin_minibatches(model, data, options, rng, lambda *_: None)
         search = Course(**{**vars(planned), "steps": steps or planned.steps}, look=look)
         steps_seen[:] = [time.perf_counter()]
         search.run(state, lambda *_: None)

@@ -33,7 +33,7 @@ def test_scores_on_the_way_are_those_of_the_posterior_by_dense_matrices():
     y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.standard_normal(80)
     rows = ArrayChunk(np.column_stack([X, np.zeros(80)]), y)
     model, options = SphericalModel(2, "arccos1", "points", 4), SphericalOptions(10, 5, 1)
-    search, state = begin_minibatches(
+    search, state, _ = begin_minibatches(
         model, Data.in_memory(rows, rng), options, np.random.default_rng(0), lambda *_: None
     )
     state = search.run(replace(state, step=search.steps - 5), lambda *_: None)

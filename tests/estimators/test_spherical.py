@@ -12,6 +12,7 @@ from termwise import OAKClassifier, OAKRegressor, SphericalGPClassifier, Spheric
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NoTermsError, OptionError, TableError, TermError
 from termwise.estimators.spherical import OF_TERMS
+from termwise.inference.coarse import Data
 from termwise.inference.fit_spherical import (
     SphericalOptions,
     climb_places,
@@ -25,6 +26,7 @@ from termwise.kernels.features import FEATURES
 from termwise.kernels.zonal import KERNELS
 from termwise.report import Report
 from termwise.table import read_table
+from tests.oracle.decoupled import taken_between
 
 QUICK: dict[str, Any] = {"n_inducing": 24}
 NOISE = 0.1
@@ -36,7 +38,13 @@ def table(rows: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(1.5 * X[:, 0]) * X[:, 1] + NOISE * rng.standard_normal(rows)
 
 
-@parametrize_with_checks([SphericalGPRegressor(n_inducing=8), SphericalGPClassifier(n_inducing=8)])
+@parametrize_with_checks(
+    [
+        SphericalGPRegressor(n_inducing=8),
+        SphericalGPClassifier(n_inducing=8),
+        SphericalGPRegressor(features="softplus", n_inducing=4, n_orthogonal=4),
+    ]
+)
 def test_it_is_an_estimator_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -66,7 +74,11 @@ def test_orthogonal_points_mend_what_features_cannot(kernel, features):
     new, target = table(400, 1)
     gain = mended.log_predictive_density(new, target) - alone.log_predictive_density(new, target)
     assert np.mean(gain) > 0.02
-    assert mended.fit_result_.inducing > alone.fit_result_.inducing
+    assert mended.fit_result_.inducing == alone.fit_result_.inducing + 24
+    assert mended.fit_result_.orthogonal == 24
+    between, within = taken_between(mended)
+    assert between < 1e-4
+    assert within > 0.05
 
 
 @pytest.mark.parametrize("features", ["points", "softplus"])
@@ -135,7 +147,7 @@ def test_columns_of_all_kinds():
 @pytest.mark.parametrize("features", FEATURES)
 @pytest.mark.parametrize(
     "options",
-    [{"n_degrees": 1}, {"n_inducing": 1}, {"n_inducing": 500}, {"n_orthogonal": 500}],
+    [{"n_degrees": 1, "n_orthogonal": 4}, {"n_inducing": 1}, {"n_inducing": 500}, {"n_orthogonal": 500}],
     ids=str,
 )
 def test_few_and_many(features, options):
@@ -147,7 +159,7 @@ def test_few_and_many(features, options):
         sound(model.fit(columns, target), columns, len(y))
         if 500 in options.values():
             assert model.score(columns, target) > 0.8
-            assert model.fit_result_.inducing <= 40 + 36  # a point for each row, and all harmonics
+            assert model.fit_result_.inducing <= 40 + 40  # a point for each row, and as many features
 
 
 def sound(model: SphericalGPRegressor, X: Any, n_rows: int) -> None:
@@ -180,6 +192,55 @@ def test_two_rows_and_rows_far_away():
     model = SphericalGPRegressor(**QUICK).fit(X, y)
     sound(model, 1e8 * X, 60)
     assert np.all(model.predict(1e8 * X, return_std=True)[1] > model.predict(X, return_std=True)[1])
+
+
+@pytest.mark.parametrize("kernel", ["arccos0", "arccos1", "arccos2", "se"])
+def test_rows_at_the_end_of_the_world_have_numbers(kernel):
+    X, y = table(40)
+    model = SphericalGPRegressor(kernel=kernel, n_inducing=10).fit(X, y)
+    far = np.full((1, X.shape[1]), 1e300)
+    assert all(np.all(np.isfinite(part)) for part in model.predict(far, return_std=True))
+
+
+def test_as_many_inducing_variables_as_are_asked_for():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1200, 2))
+    rows = ArrayChunk(np.column_stack([X, np.zeros(1200)]), X[:, 0])
+    data = Data.in_memory(rows, rng, SphericalOptions(1100, 50).total)
+    first, last = first_places(
+        SphericalModel(2, "se"),
+        np.zeros(5),
+        SphericalOptions(1100, 50).places(data),
+        SphericalOptions(1100, 50),
+        rng,
+    )
+    assert (len(first), len(last)) == (1100, 50)
+
+
+def test_few_rows_may_have_features_and_orthogonal_points_alike():
+    X, y = table(40)
+    alone, mended = (
+        SphericalGPRegressor(features="relu", n_inducing=100, n_orthogonal=count).fit(X, y)
+        for count in (0, 20)
+    )
+    assert (mended.fit_result_.inducing, mended.fit_result_.orthogonal) == (60, 20)
+    assert mended.objective_ > alone.objective_ + 1.0
+
+
+def test_of_one_degree_there_is_a_constant_alone():
+    with pytest.raises(OptionError, match="one degree are a constant alone"):
+        SphericalGPRegressor(features="relu", n_degrees=1).fit(*table(40))
+
+
+def test_harmonics_do_not_fall_together_along_columns_that_do_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    model = SphericalGPRegressor(kernel="matern52", features="harmonics", n_inducing=60)
+    posterior = model.fit(X, np.sin(2.0 * X[:, 0]) + 0.1 * rng.standard_normal(200)).posterior_
+    Kuu = posterior.kernel.gram(posterior.centres) / posterior.kernel.variance
+    assert np.min(np.linalg.eigvalsh(Kuu)) > 1e-7
+    tags = posterior.centres[:, -1]
+    assert np.max(np.abs(Kuu[tags[:, None] != tags])) < 1e-12  # degrees have nothing in common
 
 
 def test_columns_with_one_value_have_no_effect():

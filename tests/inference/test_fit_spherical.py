@@ -38,7 +38,8 @@ def begun(rows, features, n_orthogonal, monkeypatch, size=None):
         monkeypatch.setattr(fit_spherical, "BATCH_ROWS", size)
     data = Data.in_memory(rows, np.random.default_rng(0))
     options = SphericalOptions(8, n_orthogonal, 1)
-    return begin_minibatches(model_of(features), data, options, np.random.default_rng(0), lambda *_: None)
+    rng = np.random.default_rng(0)
+    return begin_minibatches(model_of(features), data, options, rng, lambda *_: None)[:2]
 
 
 @pytest.mark.parametrize(("features", "n_orthogonal"), KINDS)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from termwise.kernels.features import FEATURE, ROW, SHARPNESS, common_degrees, covariances
-from termwise.kernels.sphere import harmonics, polynomials
+from termwise.kernels.features import FEATURE, ROW, common_degrees, covariances
+from termwise.kernels.softplus import SHARPNESS, of_softplus
+from termwise.kernels.sphere import coefficients, cosines, harmonics, polynomials
 from termwise.kernels.zonal import KERNELS as BY_NAME
 from termwise.kernels.zonal import ArcCosine0, ArcCosine1, SphereMatern32, SphereMatern52, SphereSE
 from tests.oracle.zonal import kappa
@@ -179,3 +180,26 @@ def test_degrees_that_are_out_of_range_are_none():
     assert 40 < len(found) < 100
     assert np.all(np.isfinite(covariances(SphereSE(10.0), "harmonics", 3, 100).series))
     assert len(common_degrees(ArcCosine1(), "harmonics", 3000, 300)) < 300
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 4, 9, 50, 400])
+def test_softplus_is_its_sum_of_polynomials(dimension):
+    t, _ = cosines(dimension)
+    wanted = coefficients(ACTIVATIONS["softplus"](t), dimension, 14)
+    wanted[3::2] = 0.0  # all but t / 2 is even
+    np.testing.assert_allclose(of_softplus(dimension, 14), wanted, rtol=1e-8, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "degree", "value"),
+    [
+        # E f(T) P_l(T) by quadrature with sixty digits
+        (2, 28, -1.8111e-13),
+        (2, 36, -9.3757e-17),
+        (2, 60, -1.6586e-26),
+        (5, 36, -6.7629e-19),
+        (9, 28, -2.1826e-17),
+    ],
+)
+def test_softplus_has_its_small_coefficients_too(dimension, degree, value):
+    assert of_softplus(dimension, degree)[degree] == pytest.approx(value, rel=1e-4)

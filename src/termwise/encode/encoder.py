@@ -56,7 +56,7 @@ class LevelEncoder:
             for row, value in enumerate(values):
                 if value is not None and value not in codes:
                     found = f"column {self.name!r} has level {level_text(value)!r} in row {row}"
-                    remedy = "use unknown='marginalise' ('mean' along directions), or leave the row out"
+                    remedy = "leave the row out, or fit with another unknown than 'error'"
                     raise UnknownLevelError(f"{found}, not seen in fit; {remedy}")
         return np.array([codes.get(value, np.nan) for value in values], dtype=np.float64)
 

@@ -10,6 +10,8 @@ from termwise.encode.dense import MixedEncoder
 from termwise.encode.scale import Array
 from termwise.table import Table
 
+FAR = 1e50  # beyond it the variance, a fourth power, is no number any more
+
 
 @dataclass(frozen=True, eq=False)
 class SphericalEncoder(MixedEncoder):
@@ -37,6 +39,6 @@ class SphericalEncoder(MixedEncoder):
 
     def transform(self, table: Table, *, owner: str = "the model") -> Array:
         """The rows lengthened, (n, D + 2)."""
-        numbers = self.dense.transform(table, owner=owner) * self.scales
+        numbers = np.clip(self.dense.transform(table, owner=owner) * self.scales, -FAR, FAR)
         n = len(numbers)
         return np.column_stack([numbers, np.ones(n), np.zeros(n)])

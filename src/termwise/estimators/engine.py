@@ -199,7 +199,7 @@ def _not_interpolable(model: Learnable, rows: ArrayChunk) -> str:
         return "some functions here have several; use max_order=1, terms of one column, or degrees of one"
     if lines.kernel not in LINE_KERNELS:
         kernels = ", ".join(map(repr, LINE_KERNELS))
-        return f"kernel={lines.kernel!r} is not smooth enough; use one of {kernels}"
+        return f"kernel={lines.kernel!r} is not one that a grid is there for; use one of {kernels}"
     return f"there are {lines.count}; use at most {MOST_LINES}" if lines.count > MOST_LINES else ""
 
 

@@ -112,8 +112,9 @@ class OAKRegressor(Orthogonal, AdditiveRegressor):
         How these are chosen: drawn in proportion to what is not known yet, the row of which least is known,
         rows far from each other, or drawn and then moved to where they serve best.
     n_orthogonal : int
-        How many more of them there are that tell what the others leave. What is known of the two sets is kept
-        apart, so that a step is quicker than with as many of the first kind, and a little less exact.
+        How many more of them there are, at most, that tell what the others leave; none if all rows are
+        inducing. What is known of the two sets is kept apart, so that a step is quicker than with as many of
+        the first kind, and a little less exact.
     n_restarts : int, default 2
         How many starting points are tried; from the third on they are random, and from the second on
         if counts or outliers are learned. Those of a classifier take turns between two encodings of numbers.

@@ -111,7 +111,7 @@ class PosteriorClassifier(ClassifierMixin, FittedModel):
         if self.classes_.size > 2:
             raise SeveralTermsError(
                 f"each of the {self.classes_.size} labels has {self._of_labels} of its own; ask "
-                "model.estimators_[k], the model of classes_[k] against the rest; classes_ has "
+                "model.estimators_[k], the model of y == classes_[k]; classes_ has "
                 f"{listed(self.classes_)}"
             )
         super()._check_has_posterior()
@@ -214,4 +214,5 @@ def joint_result(results: Sequence[FitResult]) -> FitResult:
         starts=(),
         rows=results[0].rows,
         inducing=max(inducing) if inducing else None,
+        orthogonal=max(result.orthogonal for result in results),
     )

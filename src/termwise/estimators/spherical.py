@@ -11,6 +11,7 @@ from termwise.encode.rows import ArrayChunk
 from termwise.encode.spherical import SphericalEncoder
 from termwise.errors import NoTermsError, OptionError
 from termwise.estimators.base import keep_arguments, seed_of
+from termwise.estimators.engine import check_sparse_memory
 from termwise.estimators.fitted import FittedModel
 from termwise.estimators.merge import merged_rows, repeated_rows
 from termwise.estimators.numbers import UNKNOWN, as_numbers
@@ -18,6 +19,7 @@ from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import PosteriorRegressor
 from termwise.estimators.probabilities import PosteriorClassifier
 from termwise.estimators.targets import NORMAL, Target, prepared_target
+from termwise.inference.coarse import SparseOptions
 from termwise.inference.fit import Fit
 from termwise.inference.fit_spherical import SphericalOptions, fit_spherical
 from termwise.inference.progress import monitored
@@ -65,6 +67,11 @@ class Spherical(FittedModel):
             raise OptionError(f"n_degrees is {self.n_degrees}; use {MOST_DEGREES} at most")
         whole_number("n_inducing", self.n_inducing, at_least=1)
         whole_number("n_orthogonal", self.n_orthogonal, at_least=0)
+        if self.features != "points" and self.n_degrees == 1 and self.n_orthogonal == 0:
+            raise OptionError(
+                f"features={self.features!r} of one degree are a constant alone; use n_degrees=2 or more, or "
+                "n_orthogonal"
+            )
         search_options(1, self.n_jobs, self.progress)
 
     if not TYPE_CHECKING:  # to which every name would be there
@@ -94,6 +101,7 @@ class Spherical(FittedModel):
         _check_degrees(model)
         threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else cores()
         options = SphericalOptions(self.n_inducing, self.n_orthogonal, threads)
+        check_sparse_memory(SparseOptions(options.total, threads=threads), *rows.X.shape)
         rng = np.random.default_rng(seed_of(self.random_state))
         with monitored(self.progress) as monitor:
             found = fit_spherical(model, rows, options, rng, monitor)
@@ -143,8 +151,8 @@ class SphericalGPRegressor(PosteriorRegressor, Spherical):
     n_inducing : int
         How many of them there are, at most.
     n_orthogonal : int
-        How many more values at some places, orthogonal to them, there are: they mend mean and variance where
-        the features cannot follow.
+        How many more values at some places, orthogonal to them, there are at most: they mend mean and
+        variance where the features cannot follow. Beside points there are none if all rows are places.
     unknown : {"mean", "error"}
         Whether a level that was not seen in `fit` stands at the mean, or is refused.
     categorical, progress, random_state, n_jobs

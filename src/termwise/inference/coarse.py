@@ -234,6 +234,7 @@ class Stages:
             starts=self.starts,
             rows=self.data.n_rows,
             inducing=len(objective.inducing),
+            orthogonal=objective.orthogonal.count if objective.orthogonal else 0,
         )
         return Fit(self.model, theta, replace(solution.posterior, seen=rows[:SEEN]), noise, result)
 

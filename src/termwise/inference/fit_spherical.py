@@ -69,6 +69,15 @@ class SphericalOptions:
     n_orthogonal: int = 0
     threads: int = field(default_factory=cores)
 
+    @property
+    def total(self) -> int:
+        """Of both kinds."""
+        return self.n_inducing + self.n_orthogonal
+
+    def places(self, data: Data) -> Array:
+        """The rows by which centres are found; some of many, but as many as there are to be centres."""
+        return data.sample.X[: max(SAMPLED, self.total)]
+
 
 def fit_spherical(
     model: SphericalModel,
@@ -79,7 +88,7 @@ def fit_spherical(
 ) -> Fit:
     """Maximise the bound over all parameters and the places of all inducing variables."""
     sampling, drawing = rng.spawn(2)
-    data, clock, evaluations = Data.in_memory(rows, sampling), Clock(), 0
+    data, clock, evaluations = Data.in_memory(rows, sampling, options.total), Clock(), 0
 
     def watch(value: float, left: float | None = None) -> None:
         nonlocal evaluations
@@ -89,47 +98,61 @@ def fit_spherical(
 
     with one_blas_thread():
         by = by_minibatches if rows.y.size > STOCHASTIC_ROWS else by_all_rows
-        objective, theta, status = by(model, data, options, drawing, watch)
+        found = by(model, data, options, drawing, watch)
+        objective, theta, status = found.objective, found.theta, found.status
         solution = objective.posterior(theta)
     seen = model.encoded(theta, data.sample.X[:RESIDUALS])
     noise = Noise.normal(0.0) if model.likelihood else scatter_of(solution, seen, data)
+    told = model.variance_of_terms(theta) >= NOTHING
     result = FitResult(
-        status=status.if_rested(objective.rested),
+        status=status.if_rested(objective.rested and told),
         objective=solution.objective,
         evaluations=evaluations,
         seconds=clock(),
         jitter=objective.jitter,
-        starts=(solution.objective,),
+        starts=found.starts,
         rows=rows.y.size,
         inducing=len(objective.inducing),
+        orthogonal=objective.orthogonal.count if objective.orthogonal else 0,
     )
     return Fit(model, theta, replace(solution.posterior, seen=seen[:SEEN]), noise, result)
 
 
+@dataclass(frozen=True, eq=False)
+class Climbed:
+    """The objective where it is highest, the parameters there, how it ended, and its values at the starts."""
+
+    objective: AnySparse
+    theta: Array
+    status: Status
+    starts: tuple[float, ...]
+
+
 def by_all_rows(
     model: SphericalModel, data: Data, options: SphericalOptions, rng: np.random.Generator, watch: Told
-) -> tuple[AnySparse, Array, Status]:
-    """By looks at all rows: the objective where it is highest, the parameters there, and how it ended."""
+) -> Climbed:
+    """By looks at all rows."""
     starts = model.starts()
-    first, last = first_places(model, starts[0], data.sample.X[:SAMPLED], options, rng)
+    first, last = first_places(model, starts[0], options.places(data), options, rng)
     objective = objective_of(model, data.chunks, first, options.threads)
-    begin = best_start(objective, starts, watch)
+    values = at_starts(objective, starts, watch)
+    begin = starts[int(np.argmax(values))]
     theta, status = climb_places(objective, begin, STEPS, watch)
     if len(last) == 0:
-        return objective, theta, status
+        return Climbed(objective, theta, status, values)
     if model.variance_of_terms(theta) < NOTHING:  # features that the kernel has next to nothing of
         theta, objective.inducing = begin, first
     both = np.concatenate([objective.inducing, last])
     objective = objective_of(model, data.chunks, both, options.threads, len(last))
     theta, status = climb_places(objective, theta, LATER_STEPS, watch)
-    return objective, theta, Status.PLANNED if status is Status.MAX_STEPS else status
+    return Climbed(objective, theta, Status.PLANNED if status is Status.MAX_STEPS else status, values)
 
 
 def by_minibatches(
     model: SphericalModel, data: Data, options: SphericalOptions, rng: np.random.Generator, watch: Told
-) -> tuple[AnySparse, Array, Status]:
+) -> Climbed:
     """By looks at some thousand rows at a time, beginning with what few of them tell."""
-    search, state = begin_minibatches(model, data, options, rng, watch)
+    search, state, starts = begin_minibatches(model, data, options, rng, watch)
     clock = Clock()
 
     def steps(step: int, value: float) -> None:
@@ -140,18 +163,22 @@ def by_minibatches(
     objective = objective_of(model, data.chunks, state.inducing, options.threads, apart.count if apart else 0)
     if isinstance(objective, SparseSiteObjective):
         objective.known, objective.tolerance = known, LAST_TOLERANCE
-    return objective, state.theta, Status.PLANNED
+    return Climbed(objective, state.theta, Status.PLANNED, starts)
 
 
 def begin_minibatches(
     model: SphericalModel, data: Data, options: SphericalOptions, rng: np.random.Generator, watch: Told
-) -> tuple[Stochastic, State]:
-    """The search, and the state before its first step: parameters by a few rows and inducing variables."""
+) -> tuple[Stochastic, State, tuple[float, ...]]:
+    """The search, the state before its first step, and the bounds at the starts by a few rows.
+
+    These rows, with few inducing variables, say where parameters begin.
+    """
     few = data.sample.rows(slice(FEW_ROWS))
     first, last = (min(count, FEW_INDUCING) for count in (options.n_inducing, options.n_orthogonal))
     fewer = replace(options, n_inducing=first, n_orthogonal=last)
-    _, theta, _ = by_all_rows(model, Data([few], few.y.size, few), fewer, rng, watch)
-    principal, orthogonal = first_places(model, theta, data.sample.X[:SAMPLED], options, rng)
+    begun = by_all_rows(model, Data([few], few.y.size, few), fewer, rng, watch)
+    theta = begun.theta
+    principal, orthogonal = first_places(model, theta, options.places(data), options, rng)
     Z, sites, rows = np.concatenate([principal, orthogonal]), with_sites(model), data.sample
     some = objective_of(sites, [rows.rows(slice(SETTLED_ROWS))], Z, options.threads, len(orthogonal))
     assert isinstance(some, SparseSiteObjective), "a model with sites has a likelihood"
@@ -159,7 +186,7 @@ def begin_minibatches(
     minibatches = Minibatches(data.chunks, data.n_rows, size, int(rng.integers(2**31)))
     steps, movable = max(LEAST_STEPS, minibatches.per_round), model.movable(Z)
     state = State.begin(theta, Z, first_known(some, theta, data.n_rows), int(np.count_nonzero(movable)))
-    return Stochastic(sites, minibatches, steps, options.threads, movable, RATE, WARM), state
+    return Stochastic(sites, minibatches, steps, options.threads, movable, RATE, WARM), state, begun.starts
 
 
 def objective_of(
@@ -171,9 +198,9 @@ def objective_of(
     return kind(model, chunks, inducing, LocalWorkers(threads), orthogonal=apart)
 
 
-def best_start(objective: AnySparse, starts: Sequence[Array], watch: Told) -> Array:
-    """Where the bound is highest: features of a lengthscale too long have nearly all of their variance where
-    the kernel has nearly none, and a climb from there explains nothing.
+def at_starts(objective: AnySparse, starts: Sequence[Array], watch: Told) -> tuple[float, ...]:
+    """The bound at each: features of a lengthscale too long have nearly all of their variance where the
+    kernel has nearly none, and a climb from there explains nothing.
     """
 
     def value(theta: Array) -> float:
@@ -184,7 +211,7 @@ def best_start(objective: AnySparse, starts: Sequence[Array], watch: Told) -> Ar
         watch(found)
         return found
 
-    return max(starts, key=value)
+    return tuple(value(theta) for theta in starts)
 
 
 def climb_places(objective: AnySparse, theta: Array, steps: int, watch: Told) -> tuple[Array, Status]:
@@ -245,7 +272,8 @@ def first_places(
 ) -> tuple[Array, Array]:
     """Where the first inducing variables and the orthogonal ones begin: at the centres of one k-means.
 
-    Two sets of centres would meet, and where they do the orthogonal ones have nothing left to tell.
+    Two sets of centres would meet, and where they do the orthogonal ones have nothing left to tell: of few
+    rows there are fewer. What features are at a row is not the value there, so that both may have all.
     """
     different = np.unique(X[:, :-1], axis=0)
     of_degrees, first = model.features == "harmonics", options.n_inducing
@@ -253,6 +281,7 @@ def first_places(
         # More features than all of their degrees have harmonics would be sums of each other.
         degrees = model.known(theta).degrees
         first = min(first, sum(harmonics(model.n_features + 1, degree) for degree in degrees))
+    first = min(first, len(different))
     placed = 0 if of_degrees else first
     count = min(placed + options.n_orthogonal, len(different))
     centres = different
@@ -262,7 +291,9 @@ def first_places(
     centres = centres[rng.permutation(len(centres))]
     tag = POINT if model.features == "points" else FEATURE
     ahead = _of_degrees(model, theta, first, rng) if of_degrees else _tagged(centres[:placed], tag)
-    return ahead, _tagged(centres[placed:count], POINT)
+    if model.features == "points":
+        return ahead, _tagged(centres[placed:], POINT)
+    return ahead, _tagged(centres[max(len(centres) - options.n_orthogonal, 0) :], POINT)
 
 
 def _tagged(places: Array, tag: int) -> Array:
@@ -270,12 +301,14 @@ def _tagged(places: Array, tag: int) -> Array:
 
 
 def _of_degrees(model: SphericalModel, theta: Array, count: int, rng: np.random.Generator) -> Array:
-    """So many harmonics, from the lowest degrees on, along directions drawn with equal chance for all."""
-    scales = np.exp(theta[: model.n_features])
+    """So many harmonics, from the lowest degrees on, along directions drawn with equal chance for all.
+
+    Those of a degree are not orthogonal to each other as they stand, but the engine makes them so.
+    """
     found, left = [], count
     for tag, degree in enumerate(model.known(theta).degrees, start=1):
         here = min(left, harmonics(model.n_features + 1, degree))
         drawn = rng.standard_normal((here, model.n_features + 1))
-        found.append(_tagged(drawn[:, :-1] / drawn[:, -1:] / scales, tag))
+        found.append(_tagged(drawn[:, :-1] / drawn[:, -1:], tag))
         left -= here
     return np.concatenate(found)

@@ -28,7 +28,8 @@ class FitResult:
     orders of interactions were added.
     `jitter` is what was added to the diagonal of the matrix that the posterior is a factor of. `scale` is by
     what all variances were multiplied after it, as rows that were left out have shown. `residual` is that of
-    the linear systems at the end, |b - K x| / |b| of the worst, if they were solved step by step.
+    the linear systems at the end, |b - K x| / |b| of the worst, if they were solved step by step. Of the
+    inducing variables so many are `orthogonal` to the others.
     """
 
     status: Status
@@ -41,3 +42,4 @@ class FitResult:
     inducing: int | None = None
     scale: float = 1.0
     residual: float | None = None
+    orthogonal: int = 0

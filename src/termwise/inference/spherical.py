@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from termwise.inference.climb import FIRST_NOISES
 from termwise.inference.learnable import Common, Layout, Learnable, Lines
 from termwise.inference.orders import EachOrder, Orders
-from termwise.kernels.features import POINT, ROW, Covariances, common_degrees, covariances
+from termwise.kernels.features import FEATURE, POINT, ROW, Covariances, common_degrees, covariances
 from termwise.kernels.fused import run
 from termwise.kernels.spherical import AngleWeights, SphericalKernel, angle_rows_of
 from termwise.kernels.zonal import KERNELS, Zonal
@@ -134,12 +134,16 @@ class SphericalModel(Learnable):
         """Lengthen the rows; one of which nothing is known has the mean length."""
         known = like.known if isinstance(like, SphericalLayout) else self.known(theta)
         numbers, tags = np.nan_to_num(cells[:-1], nan=1.0), np.nan_to_num(cells[-1], nan=ROW)
-        return SphericalLayout(self, theta, cells, known, self._lengthened(theta, numbers), tags)
+        return SphericalLayout(self, theta, cells, known, self._lengthened(theta, numbers, tags), tags)
 
-    def _lengthened(self, theta: Array, numbers: Array) -> Array:
+    def _lengthened(self, theta: Array, numbers: Array, tags: Array) -> Array:
         """(D + 1, n) of features (D, n)."""
-        scales = np.exp(theta[: self.n_features])
-        return np.concatenate([scales[:, None] * numbers, np.ones((1, numbers.shape[1]))])
+        scales = np.where(self.fixed(tags), 1.0, np.exp(theta[: self.n_features])[:, None])
+        return np.concatenate([scales * numbers, np.ones((1, numbers.shape[1]))])
+
+    def fixed(self, tags: Array) -> NDArray[np.bool_]:
+        """Which are directions that no scale turns: harmonics, which else fall together along few columns."""
+        return (tags >= FEATURE) & (self.features == "harmonics")
 
     def kernel(self, theta: Array) -> SphericalKernel:
         """The kernel of rows that are lengthened."""
@@ -149,10 +153,10 @@ class SphericalModel(Learnable):
 
     def encoded(self, theta: Array, X: Array) -> Array:
         """Rows (n, D + 1) lengthened, with their tags."""
-        return np.column_stack([self._lengthened(theta, X[:, :-1].T).T, X[:, -1]])
+        return np.column_stack([self._lengthened(theta, X[:, :-1].T, X[:, -1]).T, X[:, -1]])
 
     def movable(self, inducing: Array) -> NDArray[np.bool_]:
-        """All numbers but those of harmonics, which stand for a whole degree."""
+        """All numbers but those of harmonics, which are of the sphere and not of the rows."""
         placed = (inducing[:, -1:] == POINT) | (self.features != "harmonics")
         return super().movable(inducing) & placed
 
@@ -221,7 +225,8 @@ class SphericalLayout(Layout):
         amplitude = given.x.a[0] + 2.0 * self.rows.a[0] * by_own[0]
         by_long = self.by_lengthened(given.x.u, amplitude)
         parts = np.zeros(len(self.model.kernel_bounds()))
-        parts[: self.model.n_features] = np.sum(by_long * self.long, axis=1)[:-1]
+        turned = ~self.model.fixed(self.tags)
+        parts[: self.model.n_features] = np.sum((by_long * self.long)[:-1, turned], axis=1)
         return parts, Common(given.weight, np.zeros(1), given.tables)
 
     def common_gradient(self, given: Common) -> Array:

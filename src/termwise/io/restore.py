@@ -286,6 +286,7 @@ def _fit_result(data: Mapping[str, Any]) -> FitResult:
         None if inducing is None else int(inducing),
         number(data.get("scale", 1.0)),
         None if data.get("residual") is None else number(data["residual"]),
+        int(data.get("orthogonal", 0)),
     )
 
 

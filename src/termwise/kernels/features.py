@@ -14,35 +14,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from termwise.errors import NumericalError
-from termwise.kernels.sphere import coefficients, cosines, harmonics, of_power
+from termwise.kernels.softplus import of_softplus
+from termwise.kernels.sphere import harmonics, of_power
 from termwise.kernels.zonal import Zonal
 from termwise.measures.base import Array
 
 # What things between which there is a covariance are: the function at a row, the same with the row made one
 # long, and a feature. Harmonics have a tag for each degree, from that of a feature on.
 ROW, POINT, FEATURE = 0, -1, 1
-SHARPNESS = 3.0  # of the softplus, which is log(1 + exp(3 t)) / 3
 MOST_DEGREES = 100  # what is kept of harmonics grows with its cube
 SMALLEST = 1e-250  # eigenvalue that is divided by; a degree with less is none that the kernel has
 
 
-def _relu(dimension: int, degree: int) -> Array:
-    return of_power(1, dimension, degree)
-
-
-def _softplus(dimension: int, degree: int) -> Array:
-    """All but t / 2 of it is even: what quadrature leaves of the other odd degrees is none of it."""
-    t, _ = cosines(dimension)
-    found = coefficients(np.logaddexp(0.0, SHARPNESS * t) / SHARPNESS, dimension, degree)
-    found[3::2] = 0.0
-    return found
-
-
-ACTIVATIONS: dict[str, Callable[[int, int], Array]] = {"relu": _relu, "softplus": _softplus}
+ACTIVATIONS: dict[str, Callable[[int, int], Array]] = {"relu": partial(of_power, 1), "softplus": of_softplus}
 FEATURES = ("points", "harmonics", *ACTIVATIONS)
 
 
