@@ -17,7 +17,7 @@ from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import TermRegressor
 from termwise.estimators.targets import NORMAL, prepared_target
 from termwise.explain.directions import Loadings, Sensitivity, coordinate_slopes, sensitivity
-from termwise.inference.directed import TRIED_ROWS, best_count, directed
+from termwise.inference.directed import TRIED_ROWS, best_count, best_prior, directed
 from termwise.inference.fit import Candidate, Fit
 from termwise.inference.fit_ski import interpolable
 from termwise.inference.progress import Monitor, monitored
@@ -102,9 +102,9 @@ class ProjectedGPRegressor(TermRegressor):
         owner = type(self).__name__
         dense, spread = as_numbers(table, self.categorical, self.unknown, owner=owner)
         rows = ArrayChunk(spread, target.y)
-        drawing, counting, searching = np.random.default_rng(seed_of(self.random_state)).spawn(3)
+        drawing, counting, searching, trying = np.random.default_rng(seed_of(self.random_state)).spawn(4)
         count = self._count(rows, counting)
-        model = self._model(count, rows.X.shape, drawing)
+        model = best_prior(self._model(count, rows.X.shape, drawing), rows, trying)
         with monitored(self.progress) as monitor:
             found = self._learn(model, rows, searching, monitor)
         learned = ProjectedEncoder(dense, model.projection(found.theta), model.groups)
