@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import termwise as tw
 from termwise import ProjectedGPRegressor
 from termwise.cli.main import cli
+from termwise.encode.projected import shortened
 from termwise.errors import (
     GridError,
     ModelFileError,
@@ -197,7 +198,8 @@ def test_a_curve_is_about_its_mean_over_the_rows_and_says_what_its_direction_is_
     assert np.mean(drawn.std) < 0.8 * scale * np.mean(np.sqrt(posterior.term_variance((column,), at)))
     assert drawn.axis_labels[0].startswith(f"{model.terms_[0].name}\n")
     leading = frame.columns[np.argmax(np.abs(model.loadings_.values[0]))]
-    assert f" {leading} " in drawn.axis_labels[0].splitlines()[1]
+    # words that belong together are on one line
+    assert f"\N{NO-BREAK SPACE}{leading} " in drawn.axis_labels[0].splitlines()[1]
     assert drawn.features == (model.terms_[0].name,)
 
 
@@ -422,3 +424,9 @@ def test_terms_have_mean_zero_wherever_they_are_told(kind):
     centring = np.eye(len(rows)) - 1.0 / len(rows)
     expected = scale * np.sqrt(np.diag(centring @ covariance @ centring))
     np.testing.assert_allclose(std[:, 0], expected, rtol=1e-5, atol=1e-6 * scale)
+
+
+def test_names_are_shortened_in_their_middle():
+    assert shortened("age") == "age"
+    assert shortened("sensor_reading_0001") != shortened("sensor_reading_0002")
+    assert shortened("name of the neighbourhood=Oslo") == "name of t..hood=Oslo"

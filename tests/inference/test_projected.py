@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from termwise.encode.rows import ArrayChunk
+from termwise.inference.directed import best_prior
 from termwise.inference.exact import ExactObjective
-from termwise.inference.projected import ProjectedModel
+from termwise.inference.projected import ALIKE, APART, ProjectedModel, alike_of
 from termwise.inference.sparse import SparseObjective
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.fused.radial import RADIAL
@@ -118,3 +119,28 @@ def test_a_start_has_coordinates_of_unit_spread():
     model = ProjectedModel(rng.standard_normal((200, 50)), (1,) * 200, "se")
     U = model.encoded(model.start(np.ones(50), 0.1), rng.standard_normal((500, 50)))
     assert np.std(U) == pytest.approx(1.0, rel=0.05)
+
+
+def test_rows_left_out_say_whether_lengthscales_are_held_together():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 15))
+    held = ProjectedModel(np.eye(15), (15,), "se", alike=alike_of(90, 15))
+    plain, noise = np.sin(2.0 * X[:, 0]) + 0.01 * rng.standard_normal(90), rng.standard_normal(90)
+    assert best_prior(held, ArrayChunk(X, plain), np.random.default_rng(1)).alike == APART
+    assert best_prior(held, ArrayChunk(X, noise), np.random.default_rng(1)) is held
+    assert best_prior(held, ArrayChunk(X[:8], plain[:8]), np.random.default_rng(1)) is held  # too few to ask
+
+
+def test_lengthscales_are_alike_the_more_the_fewer_rows_there_are():
+    assert alike_of(1000, 5) == ALIKE
+    assert alike_of(50, 5) == ALIKE
+    assert alike_of(50, 20) == pytest.approx(0.5 * ALIKE)
+
+
+def test_the_prior_of_lengthscales_has_heavy_tails():
+    """exp(-sqrt(1 + (l_d - mean)^2 / alike^2)) for the logarithm of each."""
+    model = ProjectedModel(np.eye(3), (3,), "se", alike=0.5)
+    logs = np.array([0.1, -0.4, 2.7])
+    expected = sum(1.0 - np.sqrt(1.0 + ((one - logs.mean()) / 0.5) ** 2) for one in logs)
+    assert model.kernel_log_prior(logs)[0] == pytest.approx(expected, rel=1e-12)
+    assert model.kernel_log_prior(np.full(3, 5.0))[0] == 0.0
