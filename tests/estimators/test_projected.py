@@ -18,7 +18,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import termwise as tw
 from termwise import ProjectedGPRegressor
 from termwise.cli.main import cli
-from termwise.encode.projected import shortened
 from termwise.errors import (
     GridError,
     ModelFileError,
@@ -31,7 +30,7 @@ from termwise.errors import (
 from termwise.estimators import projected
 from termwise.inference import directed
 from termwise.inference.ski import Grid
-from termwise.table import read_table
+from termwise.table import read_table, shortened
 from tests.io.models import NEW, TABLE, TARGET, rewritten, same_bits
 
 QUICK: dict[str, Any] = {"n_directions": 4, "n_restarts": 1}
@@ -427,6 +426,6 @@ def test_terms_have_mean_zero_wherever_they_are_told(kind):
 
 
 def test_names_are_shortened_in_their_middle():
-    assert shortened("age") == "age"
-    assert shortened("sensor_reading_0001") != shortened("sensor_reading_0002")
-    assert shortened("name of the neighbourhood=Oslo") == "name of t..hood=Oslo"
+    assert shortened("age", 20) == "age"
+    assert shortened("sensor_reading_000001", 20) != shortened("sensor_reading_000002", 20)
+    assert shortened("name of the neighbourhood=Oslo", 20) == "name of t..hood=Oslo"

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from termwise.table import shortened
+
 if TYPE_CHECKING:
     from termwise.estimators.fitted import FittedModel
     from termwise.explain.explanation import Explanation
 
 BAR = 20  # letters of a share of 100 %
+LONGEST = 60  # letters of a name
 TOP, SMALL = 20, 0.001  # without --top at most so many terms are shown, and none with a smaller share
 
 
@@ -108,7 +111,9 @@ def _part_text(found: dict[str, Any], top: int | None) -> str:
         count = "1 more term" if len(left) == 1 else f"{len(left)} more terms"
         lines.append(f"and {count} with {_percent(sum(term['share'] for term in left))} (see --top)")
     shares = enumerate(found["order_shares"], start=1)
-    orders = [(f"order {order}", _percent(share), _bar(share)) for order, share in shares]
+    orders = [
+        (f"order {order}", _percent(share), _bar(share)) for order, share in shares if order == 1 or share
+    ]
     return "\n".join([*lines, "", _table(orders, "<><")])
 
 
@@ -144,7 +149,7 @@ def _cells(row: Sequence[str], align: str, widths: Sequence[int]) -> Iterable[st
 
 def _shown(name: str) -> str:
     # A name may hold line ends, but a row of the table is one line.
-    return " ".join(name.split())
+    return shortened(" ".join(name.split()), LONGEST)
 
 
 def _explained(found: dict[str, Any]) -> str:

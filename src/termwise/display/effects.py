@@ -104,7 +104,7 @@ class EffectsDisplay(Display):
             )
             raise TermError(
                 f"the explanation has no effects to draw: {more}, or n_terms was 0; a term of three features "
-                "is drawn if explain(terms=[...]) names it"
+                "is drawn if explain(terms=[...]) names it, and of more none is"
             )
         titles = [_title(effect, self.explanation) for effect in effects]
         return [

@@ -8,10 +8,11 @@ import numpy as np
 
 from termwise.display.base import Display
 from termwise.display.interactive_bars import orders_figure, shares_figure
-from termwise.display.style import Style, given_axes, new_figure, percent, share_text, style_from
+from termwise.display.style import LONGEST, Style, given_axes, new_figure, percent, share_text, style_from
 from termwise.errors import TermError
 from termwise.explain.explanation import Explanation
 from termwise.measures.base import Array
+from termwise.table import shortened
 
 BAR_HEIGHT = 0.32  # inches
 NEGLIGIBLE = 1e-3  # of the explained variance: orders beyond which there is no more are one bar
@@ -124,7 +125,7 @@ def _draw_shares(ax: Any, table: np.ndarray, look: Style) -> None:
         end = 100.0 * np.nanmax([row["share"], row["high"]])
         text = share_text(row["share"], row["low"], row["high"])
         ax.annotate(text, (end, place), (6, 0), textcoords="offset points", va="center", fontsize="small")
-    ax.set_yticks(places, labels=list(table["term"]))
+    ax.set_yticks(places, labels=[shortened(name, LONGEST) for name in table["term"]])
     ax.invert_yaxis()
     ax.set_xlim(0.0, 1.3 * 100.0 * max(np.nanmax(table["share"]), np.nanmax([*table["high"], 0.0])) or 1.0)
     ax.set_xlabel(SHARE_LABEL)

@@ -11,6 +11,8 @@ import numpy as np
 
 from termwise.errors import OptionError
 
+LONGEST = 48  # letters of a name beside a bar
+
 
 @dataclass(frozen=True)
 class Style:

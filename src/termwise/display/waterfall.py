@@ -11,12 +11,12 @@ import numpy as np
 from termwise.display.base import Display
 from termwise.display.interactive_bars import waterfall_figure
 from termwise.display.parts import value_text
-from termwise.display.style import Style, given_axes, new_figure, style_from
+from termwise.display.style import LONGEST, Style, given_axes, new_figure, style_from
 from termwise.errors import OptionError
 from termwise.explain.effects import BAND
 from termwise.explain.explanation import LocalExplanation
 from termwise.measures.base import Array
-from termwise.table import Table, read_table
+from termwise.table import Table, read_table, shortened
 
 BAR_HEIGHT = 0.36  # inches
 TINY = 1e-300
@@ -176,7 +176,7 @@ def _draw(ax: Any, steps: Steps, look: Style) -> None:
         [0.0, *places, last], [steps.constant, *right, steps.prediction], steps.texts, strict=True
     ):
         ax.annotate(text, (x, place), (7, 0), textcoords="offset points", va="center", fontsize="small")
-    ax.set_yticks([0.0, *places, last], labels=steps.names)
+    ax.set_yticks([0.0, *places, last], labels=[shortened(name, LONGEST) for name in steps.names])
     ax.invert_yaxis()
     ax.use_sticky_edges = False  # the first bar begins at the constant, which needs room on its left
     ax.margins(x=0.12)

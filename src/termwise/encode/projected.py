@@ -8,7 +8,7 @@ import numpy as np
 
 from termwise.encode.dense import MixedEncoder
 from termwise.encode.scale import Array
-from termwise.table import Table
+from termwise.table import Table, shortened
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,11 @@ def _made_of(loadings: Array, names: tuple[str, ...]) -> str:
     """Such as "+ 0.9 weight - 0.3 age ..": the largest loadings, in parts of the length of all."""
     parts = loadings / (float(np.linalg.norm(loadings)) or 1.0)
     leading = [i for i in np.argsort(-np.abs(parts), kind="stable")[:LEADING] if abs(parts[i]) >= LEAST]
-    said = [f"{'-' if parts[i] < 0 else '+'} {abs(parts[i]):.1f} {shortened(names[i])}" for i in leading]
+    said = [
+        f"{'-' if parts[i] < 0 else '+'} {abs(parts[i]):.1f} {shortened(names[i], SHORT)}" for i in leading
+    ]
     more = [".."] if np.sum(np.abs(parts) >= LEAST) > LEADING else []
     return " ".join(part.replace(" ", TOGETHER) for part in [*said, *more])
-
-
-def shortened(name: str) -> str:
-    """A name without its middle if it is long: names differ at their ends, and levels stand there."""
-    return name if len(name) <= SHORT else f"{name[: SHORT // 2 - 1]}..{name[1 - SHORT // 2 :]}"
 
 
 @dataclass(frozen=True, eq=False)

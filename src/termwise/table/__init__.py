@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from termwise.table.cells import Level, level_text
+from termwise.table.cells import Level, level_text, shortened
 from termwise.table.chunks import Chunk, open_dataset, sample_positions
 from termwise.table.column import Column, Kind
 from termwise.table.csv import read_csv
@@ -26,6 +26,7 @@ __all__ = [
     "read_csv",
     "read_table",
     "sample_positions",
+    "shortened",
     "split_target",
     "stacked",
     "survey_chunk",

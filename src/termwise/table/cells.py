@@ -17,6 +17,8 @@ from termwise.table.table import Values
 Level: TypeAlias = str | bool | float
 Texts: TypeAlias = Sequence[str | None] | Values
 
+CUT = ".."  # in the place of what a long name is shortened by
+
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY = dt.timedelta(days=1)
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
@@ -86,6 +88,12 @@ def number_of(level: Level) -> float | None:
     except ValueError:
         return None
     return number if np.isfinite(number) else None
+
+
+def shortened(name: str, most: int) -> str:
+    """A name without its middle if it is long: names differ at their ends, and levels stand there."""
+    half = (most - len(CUT)) // 2
+    return name if len(name) <= most else f"{name[:half]}{CUT}{name[-half:]}"
 
 
 def level_text(level: Level) -> str:
