@@ -365,3 +365,11 @@ def test_options_that_there_are_not(option, value, message):
     X, y = table(20)
     with pytest.raises(OptionError, match=message):
         SphericalGPRegressor(**{option: value}).fit(X, y)
+
+
+def test_more_columns_than_rows_are_not_learned_by_heart():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((360, 100)), rng.standard_normal(360)  # nothing to learn
+    mean, std = SphericalGPRegressor().fit(X[:60], y[:60]).predict(X[60:], return_std=True)
+    assert np.sqrt(np.mean((y[60:] - mean) ** 2)) < 1.1 * np.std(y[60:])
+    assert np.mean(np.abs(y[60:] - mean) < 1.645 * std) > 0.8

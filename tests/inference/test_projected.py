@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from termwise.encode.rows import ArrayChunk
+from termwise.inference.alike import ALIKE, APART, alike_of
 from termwise.inference.directed import best_prior
 from termwise.inference.exact import ExactObjective
-from termwise.inference.projected import ALIKE, APART, ProjectedModel, alike_of
+from termwise.inference.projected import ProjectedModel
 from termwise.inference.sparse import SparseObjective
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.fused.radial import RADIAL

@@ -35,7 +35,7 @@ def inducing(features: str, model: SphericalModel, theta: np.ndarray, *, last: i
 
 
 def objective(features: str, kind: str, orthogonal: Decoupled | None) -> tuple[SparseObjective, np.ndarray]:
-    model = SphericalModel(COLUMNS, kind, features, 4)
+    model = SphericalModel(COLUMNS, kind, features, 4, alike=0.3)
     moved = 0.1 * np.random.default_rng(2).standard_normal(len(model.bounds()))
     theta = model.start(np.ones(COLUMNS + 1), NOISE) + moved
     Z = inducing(features, model, theta)

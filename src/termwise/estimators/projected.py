@@ -17,11 +17,12 @@ from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import TermRegressor
 from termwise.estimators.targets import NORMAL, prepared_target
 from termwise.explain.directions import Loadings, Sensitivity, coordinate_slopes, sensitivity
+from termwise.inference.alike import alike_of
 from termwise.inference.directed import TRIED_ROWS, best_count, best_prior, directed
 from termwise.inference.fit import Candidate, Fit
 from termwise.inference.fit_ski import interpolable
 from termwise.inference.progress import Monitor, monitored
-from termwise.inference.projected import ProjectedModel, alike_of
+from termwise.inference.projected import ProjectedModel
 from termwise.inference.ski import Grid
 from termwise.kernels.fused.radial import RADIAL
 from termwise.kernels.projected import ONE_COLUMN

@@ -19,6 +19,7 @@ from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import PosteriorRegressor
 from termwise.estimators.probabilities import PosteriorClassifier
 from termwise.estimators.targets import NORMAL, Target, prepared_target
+from termwise.inference.alike import ALIKE, alike_of
 from termwise.inference.coarse import SparseOptions
 from termwise.inference.fit import Fit
 from termwise.inference.fit_spherical import SphericalOptions, fit_spherical
@@ -97,7 +98,15 @@ class Spherical(FittedModel):
         X = np.column_stack([spread, np.full(table.n_rows, float(ROW))])
         rows = ArrayChunk(X, target.y, target.power, target.offset)
         likelihood = target.likelihood
-        model = SphericalModel(len(dense.names), self.kernel, self.features, self.n_degrees, likelihood)
+        alike = alike_of(*spread.shape)
+        model = SphericalModel(
+            len(dense.names),
+            self.kernel,
+            self.features,
+            self.n_degrees,
+            likelihood,
+            alike=alike if alike < ALIKE else None,
+        )
         _check_degrees(model)
         threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else cores()
         options = SphericalOptions(self.n_inducing, self.n_orthogonal, threads)

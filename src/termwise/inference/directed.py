@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from termwise.encode.rows import ArrayChunk
+from termwise.inference.alike import ALIKE, APART
 from termwise.inference.climb import Climb, Effort, ascend, first_points, free_parameters
 from termwise.inference.exact import ExactObjective
-from termwise.inference.projected import ALIKE, APART, ProjectedModel
+from termwise.inference.projected import ProjectedModel
 from termwise.kernels.directions import diverse_directions, random_directions
 from termwise.kernels.fused.run import cores
 from termwise.measures.base import Array

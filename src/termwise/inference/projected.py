@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from termwise.inference.alike import ALIKE, alike_log_prior
 from termwise.inference.columns import exponential_log_prior
 from termwise.inference.learnable import Common, Layout, Learnable, Lines
 from termwise.inference.orders import EachOrder, Orders
@@ -27,16 +28,6 @@ LOG_LENGTHSCALES = (float(np.log(0.02)), float(np.log(1000.0)))
 LOG_WEIGHTS = (float(np.log(1e-6)), float(np.log(100.0)))
 WEIGHT_RATE = 1.0
 CONSTANT_AND_SUM = EachOrder((0, 1))
-# How far the logarithm of a lengthscale is from that of all features together, where so many rows belong to
-# a feature. With fewer it is less: many lengthscales that are free turn directions until few rows are learned
-# by heart, whatever they say. Where a function is as plain as the angle of a face, far apart is better.
-ALIKE, ROWS_EACH = 0.25, 10.0
-APART = 2.0
-
-
-def alike_of(n_rows: int, n_features: int) -> float:
-    """How far the logarithms of the lengthscales of features are from each other before rows are seen."""
-    return ALIKE * min(1.0, float(np.sqrt(n_rows / (ROWS_EACH * n_features))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,16 +92,12 @@ class ProjectedModel(Learnable):
         return np.concatenate([first, np.full(len(self.groups) * self.weighted, -np.log(len(self.groups)))])
 
     def kernel_log_prior(self, part: Array) -> tuple[float, Array]:
-        """Lengthscales lie about their mean, but a few may be far from it: to the logarithms belongs a
-        hyperbolic density. Weights times their number have an exponential.
-        """
+        """Lengthscales lie about their mean; weights times their number have an exponential."""
         scales, weights = part[: self._n_lengthscales], part[self._n_lengthscales :]
-        apart = scales - np.mean(scales)
-        away = np.hypot(1.0, apart / self.alike)
-        value, slope = float(scales.size - np.sum(away)), -apart / (away * self.alike**2)
+        value, apart = alike_log_prior(scales, self.alike)
         rate = WEIGHT_RATE * len(self.groups)
         priors = [exponential_log_prior(weight, rate) for weight in weights]
-        slopes = np.concatenate([slope - np.mean(slope), [slope for _, slope in priors]])
+        slopes = np.concatenate([apart, [slope for _, slope in priors]])
         return value + sum(prior for prior, _ in priors), slopes
 
     def projection(self, theta: Array) -> Array:

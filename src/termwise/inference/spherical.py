@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from termwise.inference.alike import alike_log_prior
 from termwise.inference.climb import FIRST_NOISES
 from termwise.inference.learnable import Common, Layout, Learnable, Lines
 from termwise.inference.orders import EachOrder, Orders
@@ -54,6 +55,7 @@ class SphericalModel(Learnable):
     n_degrees: int = 6
     likelihood: Likelihood | None = None
     orders: Orders = OneVariance()  # it is frozen
+    alike: float | None = None  # how alike scales are; where rows are many, as they say
     first_lengthscale: ClassVar[float] = 1.0  # type: ignore[misc]
 
     @property
@@ -125,8 +127,12 @@ class SphericalModel(Learnable):
         return found
 
     def kernel_log_prior(self, part: Array) -> tuple[float, Array]:
-        """None: bounds are enough."""
-        return 0.0, np.zeros(part.size)
+        """None but that of scales of which rows say too little: bounds are enough."""
+        slopes = np.zeros(part.size)
+        if self.alike is None:
+            return 0.0, slopes
+        value, slopes[: self.n_features] = alike_log_prior(part[: self.n_features], self.alike)
+        return value, slopes
 
     def layout(
         self, theta: Array, cells: Array, *, late: bool = True, like: Layout | None = None
