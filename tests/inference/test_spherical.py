@@ -5,10 +5,12 @@ import pytest
 from scipy.optimize import minimize
 
 from termwise.encode.rows import ArrayChunk
+from termwise.inference.blocks import Setting
 from termwise.inference.bound import Bound, Decoupled, Sums
 from termwise.inference.exact import ExactObjective
-from termwise.inference.sparse import SparseObjective
-from termwise.inference.sparse_sites import SparseSiteObjective
+from termwise.inference.site_blocks import site_statistics
+from termwise.inference.sparse import SparseObjective, push_of
+from termwise.inference.sparse_sites import Inducing, SparseSiteObjective
 from termwise.inference.spherical import SphericalModel
 from termwise.inference.workers import LocalWorkers
 from termwise.kernels.features import FEATURE, FEATURES, POINT, ROW
@@ -295,3 +297,24 @@ def test_labels_apart_are_never_better():
     theta = at[0].model.start(np.ones(COLUMNS + 1), NOISE)
     whole, apart, mean = (one.value_and_gradient(theta)[0] for one in at)
     assert whole > apart > mean
+
+
+def test_a_second_set_of_which_nothing_is_learned_changes_nothing():
+    """C_v = S_vv and m_v = 0, through the engine: the bound and the posterior are those of the first set."""
+    whole = site_objective(Decoupled(LAST, mean_only=True), Gaussian(), table()[1])
+    model, rows, Z = whole.model, whole.chunks, whole.inducing
+    theta = model.start(np.ones(COLUMNS + 1), NOISE)
+    first = SparseSiteObjective(model, rows, Z[:-LAST], LocalWorkers(1), tolerance=1e-12)
+    known = first.settled(theta)
+    outer, linear = np.zeros((len(Z), len(Z))), np.zeros(len(Z))
+    outer[:-LAST, :-LAST], linear[:-LAST] = known.outer, known.linear
+    values = []
+    for places, inducing_values in (
+        (Z[:-LAST], known),
+        (Z, Inducing(outer, linear, Decoupled(LAST, mean_only=True))),
+    ):
+        push, _ = push_of(Setting(model, theta, places))
+        view, divergence = inducing_values.seen(push.setting, push.root)
+        values.append(site_statistics(rows[0], view).value - divergence)
+    assert values[1] == pytest.approx(values[0], abs=1e-6)
+    assert whole.posterior(theta).objective > first.posterior(theta).objective + 0.1  # a mean helps
