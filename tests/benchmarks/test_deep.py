@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from benchmarks.deep import FUNCTIONS, METHODS, Made, published
+from benchmarks.harness.cells import Cell
 from benchmarks.harness.ours import DEEP, Ours
 from benchmarks.harness.tables import TABLES
 from benchmarks.networks import PARTS, draw
+from benchmarks.networks import printed as in_units
 from benchmarks.published import published as printed
 
 
@@ -73,3 +75,12 @@ def test_errors_with_fewer_rows_are_written_down_and_drawn(tmp_path: Path) -> No
     assert lines[0] == "function,method,1,0.8,0.6,0.4,0.2"
     assert lines[1].startswith("F1,D-OK,0.100000,0.2")
     assert (tmp_path / "deep_rows.png").stat().st_size > 5000
+
+
+def test_table_4_is_told_in_the_units_of_the_paper() -> None:
+    cells = [Cell("bike", split, method, rmse=0.1) for split in (0, 1) for method in ("D-OK", "D-IOK")]
+    cells += [Cell("elevators", 0, "D-OK", rmse=0.1)]  # the other method has not run yet
+    found = {figure.name: figure for figure in in_units(cells, {"bike": 1.5, "elevators": 1.0})}
+    assert found["bike, D-OK: RMSE (paper 0.183)"].value == pytest.approx(0.15)
+    assert found["sets of 1 on which our best is as good"].value == 1
+    assert not any(name.startswith("elevators") for name in found)
