@@ -123,7 +123,7 @@ def variance_parts(model: SphericalGPRegressor, X: dict[str, np.ndarray]) -> Var
     a = solve_triangular(U, posterior.kernel.matrix(rows, posterior.centres).T, trans="T")
     R = U @ posterior.root
     unit = float(model.target_scale_.scale) ** 2
-    first = len(K) - model.n_orthogonal
+    first = len(K) - model.fit_result_.orthogonal
 
     def told(which: slice) -> tuple[np.ndarray, np.ndarray]:
         most = np.sum(a[which] ** 2, axis=0)

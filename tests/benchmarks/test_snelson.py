@@ -16,7 +16,7 @@ NEW = {"x": np.linspace(-2.0, 8.0, 41)}
 def by_rows(model):
     """K_ff - Q_ff, Q C_u Q, S Svv^-1 S and S Svv^-1 C_v Svv^-1 S at new rows, from matrices of all rows."""
     posterior, new, rows = model.posterior_, model._encode(NEW), model._encode(X)
-    first = len(posterior.centres) - model.n_orthogonal
+    first = len(posterior.centres) - model.fit_result_.orthogonal
     Z, W = posterior.centres[:first], posterior.centres[first:]
 
     def K(A, B):  # what the fit has added to the diagonal is part of the model
