@@ -97,7 +97,7 @@ def test_an_unseen_level_is_refused_if_asked(kind: Any) -> None:
     table = frame()
     table.loc[5, "city"] = "Pisa"
     with pytest.raises(
-        UnknownLevelError, match="'city' has level 'Pisa' in row 5, not seen in fit; use unknown="
+        UnknownLevelError, match="'city' has level 'Pisa' in row 5, not seen in fit; leave the row out"
     ):
         model.predict(table)
     table.loc[5, "city"] = None  # a hole is no level
