@@ -64,7 +64,7 @@ def test_what_cannot_be_interpolated_is_refused_with_a_remedy():
     holes = {**X, "a": np.where(X["a"] > 0.0, np.nan, X["a"])}
     for model, table, reason in (
         (tw.OAKRegressor(inference="ski"), X, "max_order=1"),
-        (tw.OAKRegressor(max_order=1, kernel="matern12", inference="ski"), X, "'matern12' is not one that a grid"),
+        (tw.OAKRegressor(max_order=1, kernel="matern12", inference="ski"), X, "'matern12' is not one that"),
         (grid, levels, "column of two values"),
         (grid, holes, "cells are missing"),
     ):
