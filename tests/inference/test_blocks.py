@@ -120,6 +120,17 @@ def test_the_gradient_for_the_noise_of_a_row_is_that_of_its_precision():
 # Who adds them up.
 
 
+@pytest.mark.parametrize("n", [1, 7, 8, 14, 15, 100])
+def test_blocks_are_of_one_size_and_even_in_number_and_hold_all_rows(n, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 7)
+    seen = blocks.total(ArrayChunk(np.zeros((n, 1)), np.arange(n)), lambda block: [block.y.tolist()], 1)
+    assert [row for block in seen for row in block] == list(range(n))
+    sizes = [len(block) for block in seen]
+    assert max(sizes) <= 7
+    assert max(sizes) - min(sizes) <= 1
+    assert len(sizes) == 1 or len(sizes) % 2 == 0
+
+
 @pytest.fixture(scope="module")
 def many():
     """Chunks of one block, of several with a small rest, and of one row."""

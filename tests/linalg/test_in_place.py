@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from termwise.linalg.in_place import multiply_by_upper, turned, upper_square
+from termwise.linalg.in_place import PIECE, multiply_by_upper, share_by_upper, turned, upper_square
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 3), (3, 5), (130, 70)])
@@ -33,6 +33,18 @@ def test_a_symmetric_matrix_is_turned_by_an_upper_triangle():
     U, S = np.triu(rng.standard_normal((6, 6))), rng.standard_normal((6, 6))
     S += S.T
     np.testing.assert_allclose(turned(U, S), U @ S @ U.T, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_product_is_the_same_to_the_last_bit_by_however_many_threads(transposed):
+    rng = np.random.default_rng(0)
+    B, U = rng.standard_normal((3 * PIECE + 7, 90)), np.triu(rng.standard_normal((90, 90)))
+    expected = B @ (U.T if transposed else U)
+    found = [B.copy() for _ in range(3)]
+    for shared, threads in zip(found, (1, 2, 5), strict=True):
+        share_by_upper(shared, U, threads, transposed=transposed)
+        np.testing.assert_array_equal(shared, found[0])
+    np.testing.assert_allclose(found[0], expected, rtol=1e-12, atol=1e-11)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 3), (3, 5), (130, 70)])

@@ -248,9 +248,15 @@ def _block_adjoint(block: Block, pull: Pull) -> Reached:
 def total(chunk: Chunk, function: Callable[[Block], T], threads: int) -> T:
     """The sum of a function over the blocks of a chunk, in their order."""
     rows = chunk.read()
-    cuts = [slice(start, start + BLOCK_ROWS) for start in range(0, rows.y.size, BLOCK_ROWS)]
-    blocks = [Block(rows.rows(cut), chunk, cut.start) for cut in cuts]
+    blocks = [Block(rows.rows(cut), chunk, cut.start) for cut in _cuts(rows.y.size)]
     return reduce(add, in_order(function, blocks, threads))
+
+
+def _cuts(n: int) -> list[slice]:
+    """Where blocks begin and end: of one size, and an even number of them, so that no thread ends late."""
+    count = -(-n // BLOCK_ROWS)
+    count += count % 2 if count > 1 else 0
+    return [slice(k * n // count, (k + 1) * n // count) for k in range(count)]
 
 
 def in_order(function: Callable[[S], T], items: Sequence[S], threads: int) -> Iterator[T]:

@@ -26,7 +26,7 @@ from termwise.inference.kept import Block
 from termwise.inference.summed import Summed
 from termwise.kernels.fused import run
 from termwise.likelihoods.observed import Observed
-from termwise.linalg.in_place import multiply_by_upper, upper_square
+from termwise.linalg.in_place import multiply_by_upper, share_by_upper, upper_square
 from termwise.measures.base import Array
 from termwise.posterior.posterior import ROUNDING
 
@@ -49,6 +49,14 @@ class View:
         """A spread, or A spread', in the place of A."""
         for part in self.parts:
             multiply_by_upper(A[:, part], self.spread[part, part], transposed=transposed)
+
+    def times_covariance(self, A: Array, threads: int) -> Array:
+        """A spread spread', by some threads."""
+        out = A.copy()
+        for part in self.parts:
+            for transposed in (False, True):
+                share_by_upper(out[:, part], self.spread[part, part], threads, transposed=transposed)
+        return out
 
 
 @dataclass(frozen=True, eq=False)

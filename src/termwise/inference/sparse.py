@@ -107,13 +107,13 @@ def push_of(setting: Setting) -> tuple[Push, float]:
 
 
 def through_inducing(
-    setting: Setting, root: Array, inner: Array, reached: Reached
+    setting: Setting, root: Array, inner: Array, reached: Reached, threads: int = 1
 ) -> tuple[Array, Array, run.Rows]:
     """Add what the inducing rows bring: their own kernel, and their side of that with the rows.
 
     The gradient for their kernel Kuu is U^-1 inner U^-T / 2.
     """
-    G = 0.5 * setting.noise * turned(root, inner)
+    G = 0.5 * setting.noise * turned(root, inner, threads)
     np.fill_diagonal(G, np.diag(G) + JITTER * np.mean(np.diag(G)))
     rows = setting.layout.rows
     # By one thread, so that it is the same to the last bit whoever the workers are.

@@ -71,10 +71,12 @@ class Inducing:
 
     def towards(self, sums: SiteSums, step: float, mixing: Mixing | None = None) -> Inducing:
         """A part of the way to what the rows ask for; by mixing, on to where steps before it point."""
+        asked = Inducing.asked(sums)
+        if mixing is None:
+            outer = self.outer + step * (asked.outer - self.outer)
+            return replace(self, outer=outer, linear=self.linear + step * (asked.linear - self.linear))
         here = self._flat
-        residual = Inducing.asked(sums)._flat - here
-        there = here + step * residual if mixing is None else mixing.next(here, residual, step)
-        return self._with(there)
+        return self._with(mixing.next(here, asked._flat - here, step))
 
     def scaled(self, by: float) -> Inducing:
         """What is known of so many times the rows, if these are like all."""
@@ -140,7 +142,9 @@ def _upper(size: int) -> NDArray[np.bool_]:
     return np.triu(np.ones((size, size), dtype=bool))
 
 
-def bound_gradient(view: View, sums: SiteSums, reached: Reached) -> tuple[Array, run.Rows]:
+def bound_gradient(
+    view: View, sums: SiteSums, reached: Reached, threads: int = 1
+) -> tuple[Array, run.Rows]:
     """The gradient of the bound for all parameters, and for what the loops read of the inducing rows.
 
     Whitened inducing values are fixed, and need not be at rest: with M = sum_n (dF/da_n) a_n', the gradient
@@ -149,13 +153,11 @@ def bound_gradient(view: View, sums: SiteSums, reached: Reached) -> tuple[Array,
     """
     model, theta = view.setting.model, view.setting.theta
     outer = Inducing.asked(sums).outer
-    M = outer.copy()
-    for part in view.parts:
-        spread = view.spread[part, part]
-        M[part] -= spread @ (spread.T @ outer[part])
-    M += np.outer(view.mean, sums.linear - outer @ view.mean)
-    inner = -(np.tril(M) + np.tril(M, -1).T)
-    columns, by_variance, by_rows = through_inducing(view.setting, view.root, inner, reached)
+    turned_M = outer - view.times_covariance(outer, threads)  # M', as outer is symmetric
+    turned_M += np.outer(sums.linear - outer @ view.mean, view.mean)
+    half = np.triu(turned_M)
+    inner = -(half + np.triu(half, 1).T)
+    columns, by_variance, by_rows = through_inducing(view.setting, view.root, inner, reached, threads)
     _, dvariances = model.orders.variances(model.order_parameters(theta))
     return np.concatenate([columns, dvariances @ by_variance, sums.parameters]), by_rows
 

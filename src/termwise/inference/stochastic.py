@@ -193,7 +193,7 @@ class Stochastic:
         sums = scaled(found.sums, scale)
         prior, by_prior = self.model.log_prior(state.theta)
         # The way back is linear in the sums.
-        slope, by_rows = bound_gradient(view, found.sums, found.reached)
+        slope, by_rows = bound_gradient(view, found.sums, found.reached, self.threads)
         slope = by_prior + scale * slope
         if self.movable is not None:
             cells = self.model.cells_gradient(state.theta, state.inducing, by_rows)[self.movable]

@@ -6,7 +6,8 @@ The wrappers of SciPy hold the GIL, so that two starts in two threads would wait
 from __future__ import annotations
 
 import ctypes
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ INVERSE = (CHAR, CHAR, INT, POINTER, INT, INT)  # uplo, diag, n, a, lda, info
 PRODUCT = (CHAR, CHAR, CHAR, CHAR, INT, INT, DOUBLE, POINTER, INT, POINTER, INT)
 # uplo, trans, n, k, alpha, a, lda, beta, c, ldc
 SQUARE = (CHAR, CHAR, INT, INT, DOUBLE, POINTER, INT, DOUBLE, POINTER, INT)
+PIECE = 256  # rows of a product that threads share; always, or its last bits would tell how many there were
 
 
 @cache
@@ -68,12 +70,24 @@ def multiply_by_upper(B: Array, U: Array, *, transposed: bool = False) -> None:
     _routine(cython_blas, "dtrmm", PRODUCT)(*args)
 
 
-def turned(U: Array, S: Array) -> Array:
+def share_by_upper(B: Array, U: Array, threads: int, *, transposed: bool = False) -> None:
+    """The same by some threads, each with other rows."""
+    pieces = [B[start : start + PIECE] for start in range(0, len(B), PIECE)]
+    multiply = partial(multiply_by_upper, U=U, transposed=transposed)
+    if threads == 1 or len(pieces) == 1:
+        for piece in pieces:
+            multiply(piece)
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="termwise-rows") as pool:
+        list(pool.map(multiply, pieces))
+
+
+def turned(U: Array, S: Array, threads: int = 1) -> Array:
     """U S U' for an upper triangle U and a symmetric S."""
     half = np.array(S, order="C")
-    multiply_by_upper(half, U, transposed=True)
+    share_by_upper(half, U, threads, transposed=True)
     whole = np.ascontiguousarray(half.T)
-    multiply_by_upper(whole, U, transposed=True)
+    share_by_upper(whole, U, threads, transposed=True)
     return whole
 
 
