@@ -142,9 +142,7 @@ def _upper(size: int) -> NDArray[np.bool_]:
     return np.triu(np.ones((size, size), dtype=bool))
 
 
-def bound_gradient(
-    view: View, sums: SiteSums, reached: Reached, threads: int = 1
-) -> tuple[Array, run.Rows]:
+def bound_gradient(view: View, sums: SiteSums, reached: Reached, threads: int = 1) -> tuple[Array, run.Rows]:
     """The gradient of the bound for all parameters, and for what the loops read of the inducing rows.
 
     Whitened inducing values are fixed, and need not be at rest: with M = sum_n (dF/da_n) a_n', the gradient
