@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import REPOSITORY, load, read
-from benchmarks.deep import FUNCTIONS
 from benchmarks.figures import Figure
+from benchmarks.functions import FUNCTIONS, KEPT, Fits
 from benchmarks.harness.cells import Cell, read_cells
 from benchmarks.harness.compare import means
-from benchmarks.harness.ours import DEEP
 from benchmarks.harness.tables import TABLES
 from benchmarks.published import published
 from benchmarks.timing import seconds
-from termwise import DeepKernelRegressor, OAKRegressor, detect_interactions
+from termwise import OAKRegressor, detect_interactions
 
 RESULTS = REPOSITORY / "benchmarks" / "results"
 PAIR = {"longitude", "latitude"}
@@ -36,17 +35,11 @@ WITHIN = 4  # of five sets, on which our best is to be within one standard devia
 def run(quick: bool = False) -> Iterator[Figure]:
     """All of it takes hours; quick has one seed, one function and one small table."""
     yield from first_pair(range(1 if quick else 5))
-    yield from spread(SPREAD[:1] if quick else SPREAD, 2 if quick else RUNS)
-    yield from falling(FALLING[:1] if quick else FALLING, range(1 if quick else 5), RESULTS)
+    fits = Fits(None if quick else KEPT)
+    yield from spread(fits, SPREAD[:1] if quick else SPREAD, 2 if quick else RUNS)
+    yield from falling(fits, FALLING[:1] if quick else FALLING, range(1 if quick else 5), RESULTS)
     yield from advised(["F1"] if quick else [*FUNCTIONS, *REAL])
     yield from printed(read_cells(RESULTS / "deep" / "cells.csv"), _spreads(TABLES["deep"].sets))
-
-
-def fitted_error(method: str, rows: Sequence[np.ndarray], seed: int) -> float:
-    """The test error of a method of the paper."""
-    X, y, X_test, truth = rows
-    model = DeepKernelRegressor(kernel=DEEP[method], random_state=seed).fit(X, y)
-    return float(np.sqrt(np.mean((model.predict(X_test) - truth) ** 2)))
 
 
 def first_pair(seeds: range) -> Iterator[Figure]:
@@ -61,34 +54,29 @@ def first_pair(seeds: range) -> Iterator[Figure]:
         yield Figure("  of these kept", float(PAIR in [set(row.columns) for row in found.kept]))
 
 
-def spread(names: Sequence[str], runs: int) -> Iterator[Figure]:
+def spread(fits: Fits, names: Sequence[str], runs: int) -> Iterator[Figure]:
     """Test 3: over runs with rows of their own, the errors of D-OK and D-IOK differ less than D-RBF's."""
     for name in names:
         sd = {}
         for method in ("D-RBF", "D-OK", "D-IOK"):
-            errors = [fitted_error(method, FUNCTIONS[name].rows(seed), seed) for seed in range(runs)]
+            errors = [fits.of(name, method, seed).rmse for seed in range(runs)]
             sd[method] = float(np.std(errors, ddof=1))
             yield Figure(f"{name}, {method}: mean error of {runs} runs", float(np.mean(errors)))
             limit = None if method == "D-RBF" else sd["D-RBF"]
             yield Figure("  sd over the runs", sd[method], "", limit)
 
 
-def falling(names: Sequence[str], seeds: range, folder: Path) -> Iterator[Figure]:
+def falling(fits: Fits, names: Sequence[str], seeds: range, folder: Path) -> Iterator[Figure]:
     """Test 4: the error as training rows become fewer, written down and drawn."""
     found: dict[tuple[str, str], np.ndarray] = {}
     for name in names:
         for method in ("D-RBF", "D-OK", "D-IOK"):
-            errors = np.array([[_with_part(name, method, seed, part) for part in PARTS] for seed in seeds])
+            fitted = [[fits.of(name, method, seed, part) for part in PARTS] for seed in seeds]
+            errors = np.array([[fit.rmse for fit in row] for row in fitted])
             found[name, method] = errors.mean(axis=0)
             for part, error in zip(PARTS, found[name, method], strict=True):
                 yield Figure(f"{name}, {method}: error with {part:.0%} of the rows", float(error))
     draw(found, folder)
-
-
-def _with_part(name: str, method: str, seed: int, part: float) -> float:
-    X, y, *test = FUNCTIONS[name].rows(seed)
-    count = round(part * len(y))
-    return fitted_error(method, (X[:count], y[:count], *test), seed)
 
 
 def draw(found: dict[tuple[str, str], np.ndarray], folder: Path) -> None:

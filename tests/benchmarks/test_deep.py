@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.deep import FUNCTIONS, METHODS, Made, published
+from benchmarks.deep import METHODS, published
+from benchmarks.functions import FUNCTIONS, Fit, Fits, Made
 from benchmarks.harness.cells import Cell
 from benchmarks.harness.ours import DEEP, Ours
 from benchmarks.harness.tables import TABLES
@@ -46,6 +47,27 @@ def _parts_of(made: Made) -> set[frozenset[int]]:
         if np.max(np.abs(total)) > 1e-9:
             found.add(frozenset(columns))
     return {columns for columns in found if not any(columns < other for other in found)}
+
+
+def test_a_fit_is_made_once_whoever_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def fitted(function: str, method: str, seed: int, part: float) -> Fit:
+        made.append((function, method, seed, part))
+        return Fit(function, method, seed, part, 0.125, 2.5, 300, "2:3 0:2 0:1", "2:3 0:1")
+
+    monkeypatch.setattr("benchmarks.functions.fitted", fitted)
+    asked = [
+        ("F1", "D-IOK", 0, 1.0),
+        ("F1", "D-IOK", 0, 0.2),
+        ("F1", "D-IOK", 0, 1.0),
+        ("F1", "D-OK", 1, 1.0),
+    ]
+    first = [Fits(tmp_path / "fits.csv").of(*one) for one in asked]
+    assert made == [asked[0], asked[1], asked[3]]
+    assert Fits(tmp_path / "fits.csv").read() == [first[0], first[1], first[3]]
+    assert first[0].rank == 3
+    assert Fit("F4", "D-IOK", 0, 1.0, 0.1, 1.0, 3, "0:1 5:6").rank == np.inf
 
 
 def test_the_paper_has_an_error_for_each() -> None:
