@@ -53,7 +53,7 @@ def test_scores_on_the_way_are_those_of_the_posterior_by_dense_matrices():
 def test_orthogonal_variables_are_held_against_as_many_others():
     ends = {"500": (10.0, 1.3), "1000": (40.0, 1.2), "500+500": (20.0, 1.1)}
     moments = [
-        Moment(features, count, 100.0, 1, step, 0.9, nlpd)
+        Moment(features, count, 100.0, 1, step, 20, 0.9, nlpd)
         for features in delays.FEATURES
         for count, (step, nlpd) in ends.items()
     ]
@@ -67,13 +67,13 @@ def test_orthogonal_variables_are_held_against_as_many_others():
 def test_the_courses_are_written_and_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     moments = [
-        Moment("points", "500", 1.0, 3, 0.1, 0.95, 1.4),
-        Moment("points", "500", 2.0, 6, 0.1, 0.9, 1.3),
-        Moment("softplus", "500", 3.0, 6, 0.1, 0.8, 1.2),
+        Moment("points", "500", 1.0, 3, 0.1, 20, 0.95, 1.4),
+        Moment("points", "500", 2.0, 6, 0.1, 20, 0.9, 1.3),
+        Moment("softplus", "500", 3.0, 6, 0.1, 20, 0.8, 1.2),
     ]
     delays.write(moments, tmp_path)
     delays.draw(moments, tmp_path)
     lines = (tmp_path / "delays.csv").read_text().splitlines()
-    assert lines[0] == "features,count,seconds,step,step_seconds,rmse,nlpd"
-    assert lines[1:3] == ["points,500,1,3,0.1,0.95,1.4", "points,500,2,6,0.1,0.9,1.3"]
+    assert lines[0] == "features,count,seconds,step,step_seconds,rows,rmse,nlpd"
+    assert lines[1:3] == ["points,500,1,3,0.1,20,0.95,1.4", "points,500,2,6,0.1,20,0.9,1.3"]
     assert (tmp_path / "delays.png").stat().st_size > 1000

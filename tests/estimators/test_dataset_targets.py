@@ -207,7 +207,7 @@ def test_bad_counts(tmp_path: Path) -> None:
         fit(target="few", exposure="hours")
     with pytest.raises(OptionError, match=r"exposure is 'hour'.* 'hours'"):
         fit(target="few", exposure="hour")
-    with pytest.raises(OptionError, match="exposure is given and likelihood is 'normal'"):
+    with pytest.raises(OptionError, match="exposure is given and the likelihood is 'normal'"):
         tw.OAKRegressor().fit_dataset(tmp_path / "t.parquet", target="few", exposure="hours")
 
 

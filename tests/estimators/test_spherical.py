@@ -1,5 +1,6 @@
 """Regression by the angle between rows: it learns known functions, and bad input has named errors."""
 
+import warnings
 from inspect import getattr_static
 from types import FunctionType
 from typing import Any
@@ -8,9 +9,17 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import termwise as tw
 from termwise import OAKClassifier, OAKRegressor, SphericalGPClassifier, SphericalGPRegressor
 from termwise.encode.rows import ArrayChunk
-from termwise.errors import NoTermsError, OptionError, TableError, TermError
+from termwise.errors import (
+    NotEnoughMemoryError,
+    NoTermsError,
+    OptionError,
+    TableError,
+    TermError,
+    TermwiseWarning,
+)
 from termwise.estimators.spherical import OF_TERMS
 from termwise.inference.coarse import Data
 from termwise.inference.fit_spherical import (
@@ -373,3 +382,44 @@ def test_more_columns_than_rows_are_not_learned_by_heart():
     mean, std = SphericalGPRegressor().fit(X[:60], y[:60]).predict(X[60:], return_std=True)
     assert np.sqrt(np.mean((y[60:] - mean) ** 2)) < 1.1 * np.std(y[60:])
     assert np.mean(np.abs(y[60:] - mean) < 1.645 * std) > 0.8
+
+
+def test_features_that_find_nothing_warn_and_leave_the_part_of_each_label():
+    rng = np.random.default_rng(1)
+    X, rare = rng.standard_normal((300, 60)), rng.random(300) < 0.1
+    with pytest.warns(TermwiseWarning, match="found nothing"):
+        model = SphericalGPClassifier(features="relu", n_inducing=32).fit(X, rare)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], np.mean(rare), atol=1e-6)
+    many = np.digitize(rng.random(300), [0.8, 0.95])
+    with pytest.warns(TermwiseWarning, match="found nothing"):
+        model = SphericalGPClassifier(features="relu", n_inducing=32).fit(X, many)
+    np.testing.assert_allclose(model.predict_proba(X)[0], np.bincount(many) / 300, atol=1e-4)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_far_from_all_rows_labels_are_about_as_frequent_as_in_all(link, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    model = SphericalGPClassifier(link=link, kernel="se", n_inducing=20).fit(X, rng.random(200) < 0.05)
+    p = model.predict_proba(X)[:, 1]
+    assert np.max(np.abs(p - 0.05)) < 0.06
+    tw.save(model, tmp_path / "m.termwise")
+    np.testing.assert_array_equal(tw.load(tmp_path / "m.termwise").predict_proba(X)[:, 1], p)
+
+
+def test_memory_is_asked_for_as_many_as_rows_can_place():
+    X, y = np.arange(12.0)[:, None], np.arange(12.0) ** 2
+    model = SphericalGPRegressor(n_inducing=10**9, n_orthogonal=10**9).fit(X, y)
+    assert model.fit_result_.inducing == 12
+    rows = np.zeros((10**6, 1))
+    with pytest.raises(NotEnoughMemoryError, match=r"n_inducing \+ n_orthogonal = 1500000 needs"):
+        SphericalGPRegressor(n_inducing=10**9, n_orthogonal=500_000)._check_memory(rows, 1)
+
+
+def test_a_number_that_is_far_too_large_does_not_disturb_others_with_words():
+    X = np.random.default_rng(0).standard_normal((150, 2))
+    X[3, 0] = 1e12
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SphericalGPRegressor().fit(X, X[:, 1])
+    assert np.all(np.isfinite(model.predict(X)))

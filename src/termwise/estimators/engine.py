@@ -212,7 +212,9 @@ def check_level_memory(model: Model, threads: int) -> None:
     require_memory(needed, f"a column of {largest - 1} levels", "leave it out, or put rare levels together")
 
 
-def check_sparse_memory(options: SparseOptions, n_rows: int, n_columns: int) -> None:
+def check_sparse_memory(
+    options: SparseOptions, n_rows: int, n_columns: int, *, name: str = "n_inducing"
+) -> None:
     """Refuse more inducing rows than the machine can hold matrices of, beside a sample of the rows."""
     sampled = 8 * 2 * min(n_rows, MOST_SAMPLED) * (n_columns + 1)  # as cells, and encoded
     needed = sampled + KEPT_BYTES
@@ -221,7 +223,7 @@ def check_sparse_memory(options: SparseOptions, n_rows: int, n_columns: int) -> 
     # of the blocks under way and the steps that are remembered (half of each matrix, twice)
     matrices = max(CANDIDATES, 6 + 3 * options.threads + DEPTH + 1) + 2
     needed += 8 * matrices * options.n_inducing**2
-    require_memory(needed, f"n_inducing = {options.n_inducing}", "use a smaller n_inducing")
+    require_memory(needed, f"{name} = {options.n_inducing}", f"use a smaller {name}")
 
 
 def require_memory(needed: int, what: str, remedy: str) -> None:

@@ -44,7 +44,8 @@ class PosteriorRegressor(RegressorMixin, FittedModel):
         """The mean for each row, and with return_std the standard deviation of a new observation there.
 
         Both in the units of the target. Columns are matched by name; a missing cell or an unseen level
-        leaves out the terms that need it, and adds their variance (along directions it stands at the mean).
+        leaves out the terms that need it, and adds their variance. Where a model is of all columns at once,
+        along directions or on the sphere, it stands at the mean, and adds nothing.
         Counts are those of this exposure, of one if none is given: their mean is that of the rate over what
         is not known of it, and their standard deviation has both. With `likelihood="student"` the standard
         deviation is that of the rows without the outliers: of a normal with the same middle 68 %.
@@ -122,8 +123,8 @@ class PosteriorRegressor(RegressorMixin, FittedModel):
         """Whether the model is as sure as it may be, on rows with targets that it has not seen.
 
         Coverage of central intervals, the histogram of P(new observation <= target), and residuals; how near
-        to normal the encoded columns of numbers are; and how the fit went. Counts are randomised between
-        P(< y) and P(<= y), always alike.
+        to normal the columns of numbers are that were bent to be so; and how the fit went. Counts are
+        randomised between P(< y) and P(<= y), always alike.
         """
         encoded = self._encode(X)
         values = self._targets(y, len(encoded), exposure)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logit, logsumexp, ndtri
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -57,8 +58,9 @@ class PosteriorClassifier(ClassifierMixin, FittedModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and labels of any kind.
 
-        Terms are on the latent scale: the logarithm of the odds with `link="logit"`. Writes `link_`,
-        `classes_`, and what a regressor has; with more than two labels that is in `estimators_`.
+        Terms, if there are some, are on the latent scale: the logarithm of the odds with `link="logit"`.
+        Writes `link_`, `classes_`, and what a regressor has; with more than two labels that is in
+        `estimators_`.
 
         A row of weight two is two equal rows, one of weight zero is none, and the order of the rows changes
         nothing; equal rows cost no more than one. Only rows with a missing cell are kept apart, as they may
@@ -83,9 +85,9 @@ class PosteriorClassifier(ClassifierMixin, FittedModel):
     def _check_options(self) -> None:
         """Refuse options that there are not."""
 
-    def _keep_labels(self, found: Fit, encoder: RowEncoder, classes: Array) -> Self:
-        """Keep a model of one label against another."""
-        self._keep(found, encoder, Standardise(0.0, 1.0))
+    def _keep_labels(self, found: Fit, encoder: RowEncoder, classes: Array, middle: float = 0.0) -> Self:
+        """Keep a model of one label against another, whose latent function is about some value."""
+        self._keep(found, encoder, Standardise(middle, 1.0))
         self.link_, self.classes_ = self.link, classes
         self.noise_ = Noise.normal(LATENT_NOISE[self.link_])
         for name in ("estimators_", "label_"):  # of an earlier fit to more labels, or as one of them
@@ -187,18 +189,28 @@ class PosteriorClassifier(ClassifierMixin, FittedModel):
     def _latent(self, X: Any) -> tuple[Array, Array]:
         """Mean and variance of what the link reads; what pruning took away is unknown too."""
         encoded = self._encode(X)
-        return self.posterior_.mean(encoded), self.posterior_.variance(encoded) + self.posterior_.noise
+        mean = self.target_scale_.inverse(self.posterior_.mean(encoded))
+        return mean, self.posterior_.variance(encoded) + self.posterior_.noise
 
     def check(self, X: Any, y: Any) -> Checks:
         """Whether the probabilities are right, on rows with labels that the model has not seen.
 
-        Calibration in 20 bins and residuals; how near to normal the encoded columns of numbers are; and how
-        the fit went.
+        Calibration in 20 bins and residuals; how near to normal the columns of numbers are that were bent to
+        be so; and how the fit went.
         """
         self._check_has_posterior()
         table = read_table(X)
         codes = codes_of(y, self.classes_, table.n_rows)
         return self._checks(checks_of_labels(codes, self.predict_proba(table)[:, 1]))
+
+
+def base_value(link: str, target: Target) -> float:
+    """The latent value at which the link gives the part that the second label has of all rows."""
+    powers = np.ones(target.y.size) if target.power is None else target.power
+    # Sums that are right to the last digit: neither the order of rows nor their repetition changes them.
+    part = math.fsum(powers * target.y) / math.fsum(powers)
+    inverse = {"logit": logit, "probit": ndtri}[link]
+    return float(inverse(np.clip(part, SMALLEST, 1.0 - SMALLEST)))
 
 
 def joint_result(results: Sequence[FitResult]) -> FitResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from termwise.encode.rows import ArrayChunk
 from termwise.encode.spherical import SphericalEncoder
-from termwise.errors import NoTermsError, OptionError
+from termwise.errors import NoTermsError, OptionError, TermwiseWarning
 from termwise.estimators.base import keep_arguments, seed_of
 from termwise.estimators.engine import check_sparse_memory
 from termwise.estimators.fitted import FittedModel
@@ -17,11 +18,11 @@ from termwise.estimators.merge import merged_rows, repeated_rows
 from termwise.estimators.numbers import UNKNOWN, as_numbers
 from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import PosteriorRegressor
-from termwise.estimators.probabilities import PosteriorClassifier
+from termwise.estimators.probabilities import PosteriorClassifier, base_value
 from termwise.estimators.targets import NORMAL, Target, prepared_target
 from termwise.inference.alike import ALIKE, alike_of
 from termwise.inference.coarse import SparseOptions
-from termwise.inference.fit import Fit
+from termwise.inference.fit import NOTHING, Fit
 from termwise.inference.fit_spherical import SphericalOptions, fit_spherical
 from termwise.inference.progress import monitored
 from termwise.inference.spherical import SphericalModel
@@ -110,12 +111,31 @@ class Spherical(FittedModel):
         _check_degrees(model)
         threads = self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else cores()
         options = SphericalOptions(self.n_inducing, self.n_orthogonal, threads)
-        check_sparse_memory(SparseOptions(options.total, threads=threads), *rows.X.shape)
+        self._check_memory(rows.X, threads)
         rng = np.random.default_rng(seed_of(self.random_state))
         with monitored(self.progress) as monitor:
             found = fit_spherical(model, rows, options, rng, monitor)
+        self._warn_of_nothing(found)
         scales = np.exp(found.theta[: len(dense.names)])
         return SphericalEncoder(dense, scales), replace(found, result=replace(found.result, rows=n_rows))
+
+    def _check_memory(self, X: Array, threads: int) -> None:
+        """Refuse more inducing variables than there is memory for, of those that rows can place."""
+        counts = {"n_inducing": self.n_inducing, "n_orthogonal": self.n_orthogonal}
+        name = " + ".join(option for option, count in counts.items() if count)
+        n_rows, n_columns = X.shape
+        total = sum(min(count, n_rows) for count in counts.values())
+        check_sparse_memory(SparseOptions(total, threads=threads), n_rows, n_columns, name=name)
+
+    def _warn_of_nothing(self, found: Fit) -> None:
+        """Points find nothing where there is nothing; features also where columns are many for them."""
+        if self.features != "points" and found.model.variance_of_terms(found.theta) < NOTHING:
+            warnings.warn(
+                f"features={self.features!r} have found nothing: all rows are predicted alike; use "
+                "n_degrees=2 or 3, n_orthogonal, or features='points'",
+                TermwiseWarning,
+                stacklevel=4,
+            )
 
 
 def _check_degrees(model: SphericalModel) -> None:
@@ -236,5 +256,8 @@ class SphericalGPClassifier(PosteriorClassifier, Spherical):
         self._check_label_options()
 
     def _fit_one(self, table: Table, target: Target, classes: Array) -> Self:
-        encoder, found = self._learn(table, target)
-        return self._keep_labels(found, encoder, classes)
+        # The kernel has no constant of its own, so that what features cannot tell would be even odds.
+        middle = base_value(self.link, target)
+        about = replace(target, offset=np.full(target.y.size, middle))
+        encoder, found = self._learn(table, about)
+        return self._keep_labels(found, encoder, classes, middle)

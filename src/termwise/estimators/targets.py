@@ -135,7 +135,8 @@ def refuse_exposure(name: str, exposure: Any) -> None:
     """An exposure means something for counts only."""
     if exposure is not None and name != "poisson":
         raise OptionError(
-            f"exposure is given and likelihood is {name!r}; leave exposure out, or use likelihood='poisson'"
+            f"exposure is given and the likelihood is {name!r}; leave exposure out, or fit counts by an "
+            "OAKRegressor or AdditiveGPRegressor with likelihood='poisson'"
         )
 
 

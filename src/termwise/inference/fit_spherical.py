@@ -6,12 +6,14 @@ a step with both costs more, and little is left to learn but where they stand.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from termwise.encode.rows import ArrayChunk
 from termwise.errors import NumericalError
@@ -286,14 +288,23 @@ def first_places(
     count = min(placed + options.n_orthogonal, len(different))
     centres = different
     if 0 < count < len(different):
-        seed = int(rng.integers(2**31))
-        centres = KMeans(count, n_init=1, max_iter=ROUNDS, random_state=seed).fit(X[:, :-1]).cluster_centers_
+        centres = _centres(X[:, :-1], count, int(rng.integers(2**31)))
     centres = centres[rng.permutation(len(centres))]
     tag = POINT if model.features == "points" else FEATURE
     ahead = _of_degrees(model, theta, first, rng) if of_degrees else _tagged(centres[:placed], tag)
     if model.features == "points":
         return ahead, _tagged(centres[placed:], POINT)
     return ahead, _tagged(centres[max(len(centres) - options.n_orthogonal, 0) :], POINT)
+
+
+def _centres(X: Array, count: int, seed: int) -> Array:
+    """So many centres, or fewer: beside a number that is far too large others cannot be told apart."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = KMeans(count, n_init=1, max_iter=ROUNDS, random_state=seed).fit(X).cluster_centers_
+    _, first = np.unique(found, axis=0, return_index=True)
+    centres: Array = found[np.sort(first)]
+    return centres
 
 
 def _tagged(places: Array, tag: int) -> Array:
