@@ -17,6 +17,7 @@ from termwise import DeepKernelRegressor
 from termwise.errors import NumericalError, OptionError, TableError, TargetError, TermError, UnknownLevelError
 from termwise.explain.interactions import Interaction, Interactions
 from termwise.inference.result import Status
+from termwise.table import read_table
 from tests.io.models import NEW, TABLE, TARGET
 
 QUICK: dict[str, Any] = {"max_epochs": 8, "n_seeds": 1, "hidden": (16, 8)}
@@ -68,7 +69,10 @@ def test_terms_and_constant_sum_to_the_prediction(kind: str) -> None:
     np.testing.assert_allclose(model.constant_ + np.asarray(terms).sum(axis=1), model.predict(NEW), atol=1e-8)
     _, std = model.predict_terms(NEW, return_std=True)
     c = model.posterior_.amplitude  # all that is unknown of a term
-    np.testing.assert_allclose(std, np.sqrt(c.variance) / abs(c.mean) * np.abs(terms), atol=1e-10)
+    known = np.sqrt(c.variance) / abs(c.mean) * np.abs(terms)
+    whole = ~np.isnan(model.encoder_.transform(read_table(NEW))).any(axis=1)
+    np.testing.assert_allclose(std[whole], known[whole], atol=1e-10)
+    assert np.all(std > known - 1e-10)
     assert model.sobol_["share"].sum() == pytest.approx(1.0)
     assert model.order_shares_.sum() == pytest.approx(1.0)
     assert 0.0 <= model.explained_ <= 1.0
@@ -136,6 +140,49 @@ def test_where_a_cell_is_missing_an_effect_is_what_the_row_gets() -> None:
     names = [term.name for term in model.terms_]
     added = np.asarray(model.predict_terms(row))[0, names.index("age")]
     assert effect.missing_mean == pytest.approx(added)
+
+
+@pytest.mark.parametrize("kernel", ["iok", "rbf"])
+def test_a_missing_cell_makes_a_prediction_less_sure(kernel: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1400, 3))
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * rng.standard_normal(1400)
+    options: dict[str, Any] = {"sets": ["x0", "x1:x2"]} if kernel == "iok" else {"hidden": (32, 32)}
+    model = DeepKernelRegressor(kernel=kernel, max_epochs=80, random_state=0, **options).fit(X[:400], y[:400])
+    for lacking in ([0], [2], [1, 2]):
+        new = X[400:].copy()
+        new[:, lacking] = np.nan
+        mean, std = model.predict(new, return_std=True)
+        inside = np.mean(np.abs(y[400:] - mean) < 1.96 * std)
+        assert 0.85 < inside <= 1.0
+        assert np.mean(std**2) == pytest.approx(np.mean((y[400:] - mean) ** 2), rel=0.4)
+        both = new.copy()
+        both[::2] = X[400:][::2]  # rows of both kinds
+        np.testing.assert_allclose(model.predict(both, return_std=True)[1][1::2], std[1::2], rtol=1e-6)
+
+
+def test_a_term_with_a_missing_cell_is_less_sure_by_what_it_could_be() -> None:
+    model = DeepKernelRegressor(**KINDS["sets"]).fit(TABLE, TARGET)
+    posterior: Any = model.posterior_
+    term = posterior.sets[0]
+    nothing = np.full((1, posterior.rows.shape[1]), np.nan)
+    others = posterior.rows[np.argsort(np.isnan(posterior.rows).sum(axis=1), kind="stable")[:64]]
+    c, here = posterior.amplitude, posterior.term_mean(term, nothing)
+    far = posterior.term_mean(term, others) - here
+    known = c.variance / c.mean**2 * here**2
+    np.testing.assert_allclose(posterior.term_variance(term, nothing), known + np.mean(far**2), rtol=1e-9)
+
+
+def test_of_few_rows_the_noise_is_that_of_new_ones() -> None:
+    inside = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((540, 3))
+        y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(540)
+        model = DeepKernelRegressor(sets=["x0", "x1", "x2"], random_state=seed).fit(X[:40], y[:40])
+        mean, std = model.predict(X[40:], return_std=True)
+        inside.append(np.mean(np.abs(y[40:] - mean) < 1.96 * std))
+    assert np.mean(inside) > 0.9
 
 
 def test_frames_of_all_kinds_give_the_same() -> None:

@@ -138,7 +138,7 @@ def test_tables_of_all_lengths_have_about_as_many_steps(n: int) -> None:
 def test_the_trend_is_the_mean_of_the_networks() -> None:
     frame, y = table(300)
     X, y = frame[["a", "b", "c", "idle"]].to_numpy(), (y - y.mean()) / y.std()
-    sample = Sample(X, y, range(4), parted(300, np.random.default_rng(1)))
+    sample = Sample(X, y, range(4), parted(X, np.random.default_rng(1)))
     found = detect(sample, Search(2, 3, 40), np.random.default_rng(0))
     together, alone = found.trend
     seeds = len(together.inputs)

@@ -106,6 +106,7 @@ class _Plain:
     dense = property(lambda self: self)
     spread = staticmethod(lambda X: X)
     base = staticmethod(lambda X: np.zeros(len(X)))
+    missed = staticmethod(lambda value, X: np.zeros(len(X)))
 
 
 @every_kind
@@ -113,7 +114,7 @@ def test_it_learns_a_function(kind: str) -> None:
     stream = np.random.default_rng(2)
     X = stream.uniform(-2.0, 2.0, (200, 2))
     y = np.sin(X[:, 0]) * X[:, 1] + 0.05 * stream.standard_normal(200)
-    rows = parted(200, stream)
+    rows = parted(X, stream)
     found = fit_embedded(Lesson(X, y, rows), Embedding(kind, (24, 16)), Descent(max_epochs=30), stream)
     new = stream.uniform(-2.0, 2.0, (300, 2))
     beside = found.kernel.matrix(found.networks.outputs(new)[0], found.solved.centres)
@@ -130,7 +131,7 @@ def test_the_evidence_rises_until_lengthscales_are_those_of_the_function() -> No
     kernel = GramKernel("rbf", {"variance": np.array(1.5), "lengthscales": true})
     K = kernel.matrix(H, H) + 0.01 * np.eye(220)
     y = np.linalg.cholesky(K) @ stream.standard_normal(220)
-    rows = parted(220, stream)
+    rows = parted(H, stream)
     free = Free(GramKernel("rbf", first_parameters("rbf", 2, stream)), 0.3, None)
     first, noise, _ = free.kept()
     before = solve_exact(first, H[rows.train], y[rows.train], noise).evidence

@@ -17,7 +17,7 @@ HOW = Descent(max_epochs=40)
 def ticket(sparsity: float, rewind: int = 0) -> Ticket:
     X, y = table()
     stream = np.random.default_rng(5)
-    rows = parted(len(y), np.random.default_rng(1))
+    rows = parted(X, np.random.default_rng(1))
     return fit_ticket(Lesson(X, y, rows), SHAPE, HOW, stream, Pruning(sparsity, rewind, 2))
 
 
@@ -41,7 +41,7 @@ def test_pruning_reaches_the_stated_sparsity(sparsity: float) -> None:
 
 def test_weights_go_back_to_where_they_began() -> None:
     X, y = table()
-    rows = parted(len(y), np.random.default_rng(1))
+    rows = parted(X, np.random.default_rng(1))
     drawing = np.random.default_rng(5).spawn(4)[0]
     first = first_networks(Lesson(X, y, rows), SHAPE, drawing)
     for one, other in zip(ticket(0.3).rewound.weights, first.weights, strict=True):
@@ -50,7 +50,7 @@ def test_weights_go_back_to_where_they_began() -> None:
 
 def test_weights_go_back_to_what_they_were_after_some_epochs() -> None:
     X, y = table()
-    rows = parted(len(y), np.random.default_rng(1))
+    rows = parted(X, np.random.default_rng(1))
     drawing, early, *_ = np.random.default_rng(5).spawn(4)
     first = first_networks(Lesson(X, y, rows), SHAPE, drawing)
     after = trained(first, Lesson(X, y, rows), Descent(max_epochs=3, whole=True), early).networks
@@ -73,7 +73,7 @@ def test_the_smallest_weights_go_and_stay_away() -> None:
 
 def test_masked_weights_do_not_move_while_others_do() -> None:
     X, y = table()
-    rows = parted(len(y), np.random.default_rng(1))
+    rows = parted(X, np.random.default_rng(1))
     first = first_networks(Lesson(X, y, rows), SHAPE, np.random.default_rng(0))
     masks = [(np.arange(weight.size) % 2.0).reshape(weight.shape) for weight in first.weights]
     after = trained(

@@ -28,7 +28,7 @@ def table(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def fit(how: Descent = QUICK, shape: Shape = SHAPE, **options: Any) -> Any:
     X, y = table()
-    rows = parted(len(y), np.random.default_rng(1))
+    rows = parted(X, np.random.default_rng(1))
     return fit_optimal(Lesson(X, y, rows), shape, how, np.random.default_rng(2), Wanted(**options))
 
 
@@ -48,7 +48,7 @@ def test_the_same_seed_gives_the_same_networks_and_another_gives_others() -> Non
     for left, right in zip(one.networks.weights, other.networks.weights, strict=True):
         np.testing.assert_array_equal(left, right)
     X, y = table()
-    rows = parted(len(y), np.random.default_rng(1))
+    rows = parted(X, np.random.default_rng(1))
     another = fit_optimal(Lesson(X, y, rows), SHAPE, Descent(max_epochs=3), np.random.default_rng(3))
     assert not np.array_equal(another.networks.weights[0], one.networks.weights[0])
 
@@ -58,7 +58,7 @@ def test_of_several_starts_the_best_is_kept() -> None:
     assert len(found.scores) == 3
     assert found.networks.inputs == SHAPE.inputs
     X, y = table()
-    left_out = parted(len(y), np.random.default_rng(1)).validation
+    left_out = parted(X, np.random.default_rng(1)).validation
     g = found.networks.outputs(X[left_out]).sum(axis=(0, 2))
     error = np.mean((y[left_out] - found.amplitude.mean * g) ** 2)
     assert error == pytest.approx(min(found.scores), rel=0.05)
@@ -143,7 +143,7 @@ def test_a_penalty_silences_sets_that_have_no_effect() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 6))
     y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.4 * rng.standard_normal(300)
-    shape, rows = Shape((*SHAPE.inputs, (3,), (4, 5)), SHAPE.hidden), parted(300, rng)
+    shape, rows = Shape((*SHAPE.inputs, (3,), (4, 5)), SHAPE.hidden), parted(X, rng)
 
     def found_with(penalty: float) -> Any:
         stream = np.random.default_rng(2)
@@ -184,10 +184,25 @@ def test_a_plain_network_has_no_amplitude() -> None:
 
 
 def test_rows_are_parted_once_each() -> None:
-    rows = parted(57, np.random.default_rng(0))
+    X = np.random.default_rng(3).standard_normal((57, 2))
+    rows = parted(X, np.random.default_rng(0))
     assert rows.validation.size == 6
     np.testing.assert_array_equal(np.sort([*rows.train, *rows.validation]), np.arange(57))
-    assert parted(2, np.random.default_rng(0)).train.size == 1
+    assert parted(X[:2], np.random.default_rng(0)).train.size == 1
+
+
+def test_equal_rows_are_on_one_side() -> None:
+    X = np.repeat(np.random.default_rng(3).standard_normal((40, 2)), 5, axis=0)
+    rows = parted(X, np.random.default_rng(0))
+    assert rows.validation.size == 20
+    np.testing.assert_array_equal(np.sort([*rows.train, *rows.validation]), np.arange(200))
+    assert not set(rows.train // 5) & set(rows.validation // 5)
+
+
+def test_of_few_rows_many_times_some_of_each_are_left_out() -> None:
+    X = np.repeat(np.arange(4.0)[:, None], 100, axis=0)
+    rows = parted(X, np.random.default_rng(0))
+    assert set(rows.train // 100) == set(rows.validation // 100) == {0, 1, 2, 3}
 
 
 def test_inputs_are_all_numbers_of_the_columns_of_a_set() -> None:

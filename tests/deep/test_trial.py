@@ -22,8 +22,11 @@ class Told:
         left = {one for one in self.helping if one not in self.model}
         return columns in left and not hidden, any(set(one) < set(columns) for one in left)
 
-    def keep(self, columns: tuple[int, ...]) -> None:
-        self.model.append(columns)
+    def needed(self, sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        return [one for one in sets if one in self.helping and one not in self.model]
+
+    def keep(self, sets: list[tuple[int, ...]]) -> None:
+        self.model += sets
 
 
 def verdict(order: list[tuple[int, ...]], trial: Told) -> tuple[tuple[int, ...], ...]:
@@ -55,6 +58,19 @@ def test_what_was_refused_is_tried_again_when_another_was_kept() -> None:
     assert verdict([(0, 1), (2, 3)], trial) == ((2, 3), (0, 1))
 
 
+def test_pairs_that_hide_each_other_are_kept_together() -> None:
+    trial = Told({(0, 1), (1, 2)}, hidden_by=(7, 8))  # which never comes
+    assert verdict([(0, 1), (1, 2), (0, 1, 2)], trial) == ((0, 1), (1, 2))
+
+
+def test_a_trial_leaves_out_what_is_not_needed() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.7, 1.7, (300, 3))
+    y = X[:, 0] * X[:, 1] + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(300)
+    trial = Trial(X, y, range(3), Descent(max_epochs=60, patience=6), rng)
+    assert set(trial.needed([(0, 1), (0, 2), (1, 2)])) == {(0, 1), (1, 2)}
+
+
 def test_a_trial_tells_a_set_that_acts_from_one_that_does_not() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.7, 1.7, (600, 4))
@@ -63,7 +79,7 @@ def test_a_trial_tells_a_set_that_acts_from_one_that_does_not() -> None:
     assert trial.helps((0, 1)) == (True, False)
     assert trial.helps((2, 3)) == (False, False)
     assert trial.helps((0, 1, 3)) == (False, True)  # no better than its parts
-    trial.keep((0, 1))
+    trial.keep([(0, 1)])
     assert trial.helps((0, 1, 3)) == (False, False)
 
 
@@ -75,3 +91,10 @@ def test_a_gain_must_be_sure_and_of_some_size() -> None:
     assert not better(before[:8], rng.permutation(0.9 * before[:8]))  # larger, by chance
     assert not better(before, before)
     assert better(np.array([1.0, -1.0]), np.array([-0.5, 0.5])) is True
+    assert not better(np.array([1.0]), np.array([0.1]))  # of one row
+
+
+def test_of_few_rows_more_must_be_gained_to_be_sure() -> None:
+    rng = np.random.default_rng(1)
+    chances = [better(rng.standard_normal(4), rng.standard_normal(4)) for _ in range(4000)]
+    assert np.mean(chances) < 0.005

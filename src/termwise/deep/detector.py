@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from termwise.deep.networks import Networks, drawn_networks, inputs_of
 from termwise.deep.ranking import mean_strengths, ordered, ranked, set_strengths, stability
 from termwise.deep.training import Aim, Descent, Rows, Trainable, descend, not_finite
-from termwise.deep.trial import Trial, tried
+from termwise.deep.trial import LEAST_ROWS, Trial, Verdict, tried
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 
@@ -40,7 +40,7 @@ BATCHES, LEAST_BATCH, MOST_BATCH = 40, 32, 200  # of an epoch, and their rows
 class Detection:
     """Ranked sets, their strengths, how often each was found, and which of them help to predict.
 
-    `found` is the part of the networks that rank the set among their own first as many as are kept. `trend`
+    `found` is the part of the networks that rank the set among their own first, as many as are kept. `trend`
     is the mean of all networks as one: sums of outputs.
     """
 
@@ -116,7 +116,9 @@ def detect(sample: Sample, search: Search, rng: np.random.Generator) -> Detectio
     each = [set_strengths(asked.together, place, sample.sources, search.max_size) for place in every]
     strengths = mean_strengths(each)
     order = ordered(strengths)
-    verdict = tried(order, Trial(sample.X, sample.y, sample.sources, search.test, testing))
+    verdict = Verdict((), ())
+    if sample.y.size >= LEAST_ROWS:
+        verdict = tried(order, Trial(sample.X, sample.y, sample.sources, search.test, testing))
     sets = ranked(order, verdict.kept, verdict.refused)
     return Detection(
         tuple(sets),

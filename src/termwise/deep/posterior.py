@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,8 @@ from termwise.errors import TermError
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 from termwise.posterior.posterior import reduced
+
+DRAWN = 64  # rows whose cells are put where others have none
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,24 @@ class Reading:
         for networks in self.trend:
             total += networks.outputs(X).sum(axis=(0, 2))
         return total
+
+    def missed(self, value: Callable[[Array], Array], X: Array, columns: Subset | None = None) -> Array:
+        """How far off a function is of encoded rows with missing cells, in mean squares; zero of others.
+
+        It takes such a cell for the mean of its column. What it would be with the cells of rows that were
+        learned from says what that misses. It reads all columns, or some.
+        """
+        out = np.zeros(len(X))
+        lacking = np.isnan(X)
+        some = np.flatnonzero(lacking[:, columns or slice(None)].any(axis=1))
+        if not some.size:
+            return out
+        at_mean = value(X[some])
+        fewest = np.argsort(np.isnan(self.rows).sum(axis=1), kind="stable")[:DRAWN]
+        for row in self.rows[fewest]:
+            filled = np.where(lacking[some], row, X[some])
+            out[some] += (value(filled) - at_mean) ** 2 / fewest.size
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +106,18 @@ class RankOnePosterior:
         return self.reading.base(self._numbers(X)) + self.amplitude.mean * self._each(X).sum(axis=1)
 
     def variance(self, X: Array) -> Array:
-        """Var f(x), without the noise."""
-        return self.amplitude.variance * self._each(X).sum(axis=1) ** 2
+        """Var f(x), without the noise; with what cells could be that are missing."""
+        known = self.amplitude.variance * self._each(X).sum(axis=1) ** 2
+        return known + self.reading.missed(self.mean, X)
 
     def _term(self, term: Subset, X: Array) -> Array:
         self._require_terms()
         if not term:
             return np.full(len(X), float(self.seen.middle.sum()))
         place = self.sets.index(term)
-        return self._each(X)[:, place] - self.seen.middle[place]
+        own = self.networks.only([place]).outputs(self._numbers(X))
+        said: Array = own.sum(axis=(0, 2)) - self.seen.middle[place]
+        return said
 
     def _require_terms(self) -> None:
         if self.reading.trend:
@@ -110,7 +134,8 @@ class RankOnePosterior:
 
     def term_variance(self, term: Subset, X: Array) -> Array:
         """Var of one term."""
-        return self.amplitude.variance * self._term(term, X) ** 2
+        known = self.amplitude.variance * self._term(term, X) ** 2
+        return known + self.reading.missed(partial(self.term_mean, term), X, term)
 
     def term_means(self, terms: Sequence[Subset], X: Array) -> Array:
         """E of many terms, (n, terms)."""
@@ -140,8 +165,8 @@ class GramPosterior:
         return self._moments(X)[:, 0]
 
     def variance(self, X: Array) -> Array:
-        """Var f(x), without the noise."""
-        return self._moments(X)[:, 1]
+        """Var f(x), without the noise; with what cells could be that are missing."""
+        return self._moments(X)[:, 1] + self.reading.missed(self.mean, X)
 
     def _moments(self, X: Array) -> Array:
         starts = range(0, max(len(X), 1), BLOCK)

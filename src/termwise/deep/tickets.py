@@ -44,7 +44,7 @@ def fit_ticket(
     if pruning.rewind:
         so_far = replace(how, max_epochs=pruning.rewind, whole=True)
         start = trained(start, lesson, so_far, early).networks
-    short, left = replace(how, max_epochs=pruning.round_epochs), 1.0 - pruning.sparsity
+    short, left = replace(how, max_epochs=min(pruning.round_epochs, how.max_epochs)), 1.0 - pruning.sparsity
     rounds = max(1, round(np.log(left) / np.log1p(-EACH_ROUND)))
     masks = tuple(np.ones(weight.shape) for weight in start.weights)
     for number in range(1, rounds + 1):

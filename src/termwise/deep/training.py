@@ -19,6 +19,7 @@ from termwise.errors import NumericalError
 from termwise.measures.base import Array
 
 LEAST_FALL = 1e-4  # by which part a validation score must fall to count as better
+LEAST_LEFT_OUT = 2  # different rows, on average, if equal ones are to stay together
 SLOWER, SLOWDOWNS = 0.3, 3  # the step is shortened by this so many times before the end
 
 
@@ -67,11 +68,25 @@ class Lesson:
     rows: Rows
 
 
-def parted(n: int, rng: np.random.Generator, part: float = 0.1) -> Rows:
+def parted(X: Array, rng: np.random.Generator, part: float = 0.1) -> Rows:
     """A part of the rows left out at random, at least one."""
-    order = rng.permutation(n)
-    count = max(1, round(part * n))
+    count = max(1, round(part * len(X)))
+    order = shuffled(X, rng, count)
     return Rows(np.sort(order[count:]), np.sort(order[:count]))
+
+
+def shuffled(X: Array, rng: np.random.Generator, count: int) -> NDArray[np.intp]:
+    """An order at random, of which so many at once are left out: equal rows follow each other.
+
+    Or they would be known where they are left out. Of few different rows, each many times, that says no less
+    of new ones, and some of each are wanted.
+    """
+    order = rng.permutation(len(X))
+    rows = np.ascontiguousarray(X[order]).view(np.dtype((np.void, X.itemsize * X.shape[1]))).ravel()
+    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    if first.size * count < LEAST_LEFT_OUT * len(X):
+        return order
+    return order[np.argsort(first[which], kind="stable")]
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from scipy.stats import norm, t
 
 from termwise.deep.networks import inputs_of
 from termwise.deep.optimal import Shape, Wanted, fit_optimal
@@ -17,8 +18,10 @@ from termwise.measures.base import Array
 
 SMALL = (32, 32)  # hidden layers of the additive model
 MOST_TRIED = 10_000  # rows on which sets are tried: more would say the same of those that matter
+LEAST_ROWS = 10  # of fewer nobody knows whether a set helps
 JUDGED = 0.2  # of these say whether a set helps
-LEAST_GAIN, CERTAIN = 0.02, 3.0  # a part of what is unexplained, and standard errors, by which it must
+LEAST_GAIN = 0.02  # a part of what is unexplained, by which it must
+CHANCE = float(norm.sf(3.0))  # that it seems to help and does not: three standard errors, more of few rows
 IN_VAIN = 6  # sets in a row that do not help, before no more are tried
 
 
@@ -48,16 +51,16 @@ class Trial:
         drawing, self._learning = self.rng.spawn(2)
         chosen = np.sort(drawing.permutation(len(self.y))[:MOST_TRIED])
         self.X, self.y = self.X[chosen], self.y[chosen]
-        judged = parted(len(self.y), drawing, JUDGED)
-        inner = parted(judged.train.size, drawing)
+        judged = parted(self.X, drawing, JUDGED)
+        inner = parted(self.X[judged.train], drawing)
         self._rows = Rows(judged.train[inner.train], judged.train[inner.validation])
         self._judged = judged.validation
         self.model: list[Subset] = [(column,) for column in range(max(self.sources) + 1)]
         self._left = self._without(self.model, self.y)
 
-    def keep(self, columns: Subset) -> None:
-        """Learn the model anew with a set more."""
-        self.model.append(columns)
+    def keep(self, sets: Sequence[Subset]) -> None:
+        """Learn the model anew with these too."""
+        self.model += sets
         self._left = self._without(self.model, self.y)
 
     def helps(self, columns: Subset) -> tuple[bool, bool]:
@@ -70,6 +73,28 @@ class Trial:
         left = self._left[self._judged]
         least = min(left, by_parts, key=lambda errors: float(np.mean(np.abs(errors))))
         return better(least, by_set), better(left, by_parts)
+
+    def needed(self, sets: Sequence[Subset]) -> list[Subset]:
+        """Those without which the others leave surely more, the least of them left out one by one.
+
+        Where several act, each alone may be hidden by what the others do. Their columns may have more to
+        learn by now, each for itself.
+        """
+        singles = [(column,) for column in sorted({column for columns in sets for column in columns})]
+
+        def left(some: Sequence[Subset]) -> Array:
+            return self._without([*some, *singles], self._left)[self._judged]
+
+        sets = list(sets)
+        whole = left(sets)
+        while len(sets) > 1:
+            others = [[other for other in sets if other != one] for one in sets]
+            without = [left(some) for some in others]
+            least = int(np.argmin([np.mean(np.abs(errors)) for errors in without]))
+            if better(without[least], whole):
+                break
+            sets, whole = others[least], without[least]
+        return sets
 
     def _without(self, sets: Sequence[Subset], y: Array) -> Array:
         """What small networks of these sets leave of y."""
@@ -85,8 +110,9 @@ def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
     """Try sets in the order of their ranks, until several in a row do not help.
 
     Of a set that does not help, though its parts do, the parts come next: a network may name columns together
-    that act in pairs. Sets that were refused are tried again when another was kept: what they do may have
-    been hidden by what was still to be learned. Parts of sets that were kept have nothing more to say.
+    that act in pairs. Pairs that are needed beside each other are kept at once. Sets that were refused are
+    tried again when another was kept: what they do may have been hidden by what was still to be learned.
+    Parts of sets that were kept have nothing more to say.
     """
     waiting: list[Subset] = list(order)
     refused: list[Subset] = []
@@ -96,21 +122,28 @@ def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
         if columns in refused or columns in kept or is_part(columns, kept):
             continue
         helps, parts_help = trial.helps(columns)
-        if helps:
-            trial.keep(columns)
-            kept.append(columns)
+        found, parts = [columns] if helps else [], list[Subset]()
+        if parts_help and not helps and len(columns) > 2:
+            parts = list(combinations(columns, len(columns) - 1))
+            pairs = trial.needed(parts) if len(columns) == 3 else []
+            found = pairs if len(pairs) > 1 else []
+        if not helps:
+            refused.append(columns)
+            waiting = parts + waiting
+        if found:
+            trial.keep(found)
+            kept += found
             waiting, refused = refused + waiting, []
-            continue
-        refused.append(columns)
-        if parts_help and len(columns) > 2:
-            waiting = [*combinations(columns, len(columns) - 1), *waiting]
     return Verdict(tuple(kept), tuple(refused))
 
 
 def better(before: Array, after: Array) -> bool:
-    """Whether errors are surely smaller than they were."""
+    """Whether errors are surely smaller than they were; of one row nobody knows."""
     # Absolute errors: squares of a few rows far off would hide what is gained in all others.
     least = np.abs(before)
     gain = least - np.abs(after)
-    error = float(np.std(gain)) / np.sqrt(gain.size)
-    return bool(np.mean(gain) > max(LEAST_GAIN * float(np.mean(least)), CERTAIN * error))
+    if gain.size < 2:
+        return False
+    error = float(np.std(gain, ddof=1)) / np.sqrt(gain.size)
+    certain = float(t.isf(CHANCE, gain.size - 1)) * error
+    return bool(np.mean(gain) > max(LEAST_GAIN * float(np.mean(least)), certain))

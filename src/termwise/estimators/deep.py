@@ -33,6 +33,7 @@ from termwise.posterior.noise import Noise
 from termwise.table import read_table
 
 if TYPE_CHECKING:
+    from termwise.deep.optimal import Optimal
     from termwise.deep.training import Descent, Lesson, Rows
     from termwise.inference.fit import Fit
 
@@ -161,7 +162,7 @@ class DeepKernelRegressor(TermRegressor):
         self.__dict__.pop("interactions_", None)
         with threads(self.n_jobs):
             # The same rows are left out all along: they would say too little noise of a mean that knew them.
-            rows = parted(table.n_rows, splitting)
+            rows = parted(spread, splitting)
             sets, trend = self._sets(dense, encoded, target.y, rows, asking)
             seen = np.sort(seeing.permutation(len(encoded))[:SEEN])
             reading = Reading(dense, encoded[seen], trend)
@@ -219,16 +220,21 @@ class DeepKernelRegressor(TermRegressor):
     def _rank_one(
         self, reading: Reading, sets: tuple[Subset, ...], lesson: Lesson, rng: np.random.Generator
     ) -> _Found:
-        from termwise.deep.optimal import Shape, Wanted, fit_optimal
+        from termwise.deep.optimal import FEW_ROWS, Shape, Wanted, fit_optimal, with_noise_of_folds
         from termwise.deep.tickets import Pruning, fit_ticket
 
-        hidden = self._hidden(lesson.y.size)
+        hidden, plain = self._hidden(lesson.y.size), self.kernel == "network"
         shape, how = Shape(inputs_of(sets, reading.dense.sources), hidden), self._descent(hidden)
-        if self.sparsity:
-            found = fit_ticket(lesson, shape, how, rng, Pruning(self.sparsity, self.rewind)).found
-        else:
-            wanted = Wanted(self.penalty, self.kernel == "network", self.n_restarts)
-            found = fit_optimal(lesson, shape, how, rng, wanted)
+
+        def learn(lesson: Lesson) -> Optimal:
+            if self.sparsity:
+                return fit_ticket(lesson, shape, how, rng, Pruning(self.sparsity, self.rewind)).found
+            return fit_optimal(lesson, shape, how, rng, Wanted(self.penalty, plain, self.n_restarts))
+
+        found = learn(lesson)
+        # A mean function that knows all rows would have to be learned anew with each fold.
+        if 4 <= lesson.y.size <= FEW_ROWS and not reading.trend:
+            found = with_noise_of_folds(found, lesson, learn, rng, plain)
         each = found.networks.outputs(lesson.X).sum(axis=2)
         left = tuple(sets[place] for place in found.places)
         posterior = RankOnePosterior(

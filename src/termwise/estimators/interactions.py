@@ -75,7 +75,7 @@ def detect_interactions(
         )
     with threads(n_jobs):
         splitting, asking = np.random.default_rng(seed_of(random_state)).spawn(2)
-        sample = Sample(spread, target.y, dense.sources, parted(table.n_rows, splitting))
+        sample = Sample(spread, target.y, dense.sources, parted(spread, splitting))
         return interactions_of(detect(sample, search, asking), dense)
 
 
