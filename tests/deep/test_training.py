@@ -65,6 +65,21 @@ def test_of_several_starts_the_best_is_kept() -> None:
     assert max(found.scores) > min(found.scores)
 
 
+def test_the_best_start_alone_goes_on_to_the_end() -> None:
+    how = Descent(max_epochs=200, patience=3)
+    together, alone = fit(how.unslowed, starts=3), fit(how, starts=3)
+    best = int(np.argmin(together.scores))
+    others = np.arange(3) != best
+    np.testing.assert_array_equal(np.array(alone.scores)[others], np.array(together.scores)[others])
+    assert alone.scores[best] < together.scores[best]
+    assert alone.epochs > together.epochs
+
+
+def test_epochs_are_no_more_than_asked_for_with_several_starts() -> None:
+    assert fit(Descent(max_epochs=5, patience=1), starts=2).epochs <= 5
+    assert fit(Descent(max_epochs=2), starts=2).epochs == 2
+
+
 def test_the_best_weights_are_those_that_are_kept() -> None:
     X, y = table(200)
     part = Trainable(drawn_networks(((0, 1, 2),), (8,), 1, np.random.default_rng(0)), X)

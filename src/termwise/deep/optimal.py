@@ -147,12 +147,32 @@ def trained(
     rng: np.random.Generator,
     wanted: Wanted = NOTHING_ELSE,
 ) -> Optimal:
-    """Train from given networks."""
-    X, y, rows = lesson.X, lesson.y, lesson.rows
-    part = Trainable(networks, X, wanted.starts)
+    """Train from given networks: all starts as far as the first step goes, and the best to the end."""
+    X, y = lesson.X, lesson.y
+    if wanted.starts == 1:
+        found, scores, epochs = _descended(networks, lesson, how, rng, wanted)
+    else:
+        found, scores, epochs = _descended(networks, lesson, how.unslowed, rng, wanted)
+        if how.slowdowns and epochs < how.max_epochs:
+            alone = replace(wanted, starts=1)
+            found, last, more = _descended(found, lesson, how.slowed(epochs), rng, alone)
+            scores[np.nanargmin(scores)] = last[0]
+            epochs += more
+    places = tuple(range(len(found.inputs)))
+    if wanted.penalty:
+        found, places = weighted(found, X, y, wanted.penalty)
+    c, noise = _conditioned(found.outputs(X).sum(axis=(0, 2)), y, lesson.rows, wanted)
+    return Optimal(found, c, noise, tuple(scores.tolist()), epochs, places)
+
+
+def _descended(
+    networks: Networks, lesson: Lesson, how: Descent, rng: np.random.Generator, wanted: Wanted
+) -> tuple[Networks, Array, int]:
+    """The networks of the best start, the validation errors of all, and the epochs."""
+    part, rows = Trainable(networks, lesson.X, wanted.starts), lesson.rows
     if wanted.masks is not None:
         part.hold(wanted.masks)
-    rank_one = RankOneLoss(part, y, rows.train, wanted)
+    rank_one = RankOneLoss(part, lesson.y, rows.train, wanted)
 
     def score() -> Array:
         found: Array = rank_one.errors(rows.validation).mean(axis=1)
@@ -160,12 +180,7 @@ def trained(
 
     scores, epochs = descend([part], Aim(rank_one.loss, score, rows.train, rank_one.refresh), how, rng)
     best = int(np.nanargmin(scores))
-    found = part.kept().only(np.flatnonzero(part.owners == best).tolist())
-    places = tuple(range(len(found.inputs)))
-    if wanted.penalty:
-        found, places = weighted(found, X, y, wanted.penalty)
-    c, noise = _conditioned(found.outputs(X).sum(axis=(0, 2)), y, rows, wanted)
-    return Optimal(found, c, noise, tuple(scores.tolist()), epochs, places)
+    return part.kept().only(np.flatnonzero(part.owners == best).tolist()), scores, epochs
 
 
 def _conditioned(g: Array, y: Array, rows: Rows, wanted: Wanted) -> tuple[Amplitude, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +20,7 @@ from termwise.measures.base import Array
 
 LEAST_FALL = 1e-4  # by which part a validation score must fall to count as better
 LEAST_LEFT_OUT = 2  # different rows, on average, if equal ones are to stay together
-SLOWER, SLOWDOWNS = 0.3, 3  # the step is shortened by this so many times before the end
+SLOWER = 0.3  # by which the step is shortened
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,16 @@ class Descent:
     """How networks are trained: the step of Adam, rows of a minibatch, and when to stop.
 
     After `patience` epochs without a better validation score the step is shortened, and training goes on from
-    the best weights; after a few times that is the end. With `alternating` the networks take turns, one for
-    each epoch, and patience is counted in rounds of all. With `whole` all epochs are made, or `max_steps` if
-    these are fewer, with a step that falls to zero, and the last weights stay.
+    the best weights; after so many `slowdowns` that is the end. With `alternating` the networks take turns,
+    one for each epoch, and patience is counted in rounds of all. With `whole` all epochs are made, or
+    `max_steps` if these are fewer, with a step that falls to zero, and the last weights stay.
     """
 
     max_epochs: int = 300
     learning_rate: float = 5e-3
     batch: int = 256
     patience: int = 15
+    slowdowns: int = 3
     alternating: bool = False
     whole: bool = False
     max_steps: int | None = None
@@ -49,6 +50,16 @@ class Descent:
         """How many steps there are at most."""
         every = self.max_epochs * self.batches(n_rows)
         return every if self.max_steps is None else min(every, self.max_steps)
+
+    @property
+    def unslowed(self) -> Descent:
+        """As far as the first step goes."""
+        return replace(self, slowdowns=0)
+
+    def slowed(self, epochs: int) -> Descent:
+        """What comes after so many epochs of that."""
+        slower, left = SLOWER * self.learning_rate, self.max_epochs - epochs
+        return replace(self, learning_rate=slower, slowdowns=self.slowdowns - 1, max_epochs=left)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +220,7 @@ def descend(parts: Sequence[Part], aim: Aim, how: Descent, rng: np.random.Genera
     kept = [copy for part in parts for copy in part.copies()]
     turns = max(part.owners.size // part.starts for part in parts) if how.alternating else 1
     waited, slowed, epoch = 0, 0, 0
-    while not walk.over and slowed <= SLOWDOWNS:
+    while not walk.over and slowed <= how.slowdowns:
         if aim.before is not None:
             aim.before()
         walk.epoch(rng, epoch if how.alternating else None)
