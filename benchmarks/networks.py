@@ -29,7 +29,8 @@ REAL = ("concrete", "california")  # beside the functions, for OAK
 # score. It does not say what those of california are: too small for dollars, so standard deviations here.
 STANDARDISED = ("california",)
 OPTIMAL = ("D-OK", "D-IOK")
-WITHIN = 4  # of five sets, on which our best is to be within one standard deviation of the paper's
+WITHIN = 4  # of five sets, on which our best is to be within one standard deviation of the paper's best
+ROUNDED = 0.005  # a standard deviation that is printed as 0.00 is at most
 
 
 def run(quick: bool = False) -> Iterator[Figure]:
@@ -134,8 +135,10 @@ def printed(cells: Sequence[Cell], spreads: Mapping[str, float]) -> Iterator[Fig
             continue
         for method, error in zip(OPTIMAL, errors, strict=True):
             yield Figure(f"{name}, {method}: RMSE (paper {paper[name][method].mean:g})", error)
-        limits = [(paper[name][method].mean or 0.0) + (paper[name][method].sd or 0.0) for method in OPTIMAL]
-        close, told = close + (min(errors) <= max(limits)), told + 1
+        theirs = min((paper[name][method] for method in OPTIMAL), key=lambda one: one.mean or np.inf)
+        limit = (theirs.mean or 0.0) + max(theirs.sd or 0.0, ROUNDED)
+        yield Figure("  the better of ours", min(errors), "", limit)
+        close, told = close + (min(errors) <= limit), told + 1
     if told:
         yield Figure(f"sets of {told} on which our best is as good", close, "", None, min(WITHIN, told))
 

@@ -30,7 +30,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "rbf": {**QUICK, "kernel": "rbf"},
     "matern": {**QUICK, "kernel": "matern", "n_inducing": 10},
     "sm": {**QUICK, "kernel": "sm"},
-    "arccos": {**QUICK, "kernel": "arccos"},
+    "arccos": {"max_epochs": 8, "kernel": "arccos"},
     "trend": {**QUICK, "mean": "detector"},
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -173,13 +173,27 @@ def test_a_term_with_a_missing_cell_is_less_sure_by_what_it_could_be() -> None:
     np.testing.assert_allclose(posterior.term_variance(term, nothing), known + np.mean(far**2), rtol=1e-9)
 
 
-def test_of_few_rows_the_noise_is_that_of_new_ones() -> None:
+def test_what_a_cell_could_be_does_not_hang_on_the_order_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((400, 2)), columns=list("ab"))
+    y = 2.0 * X.a + X.b
+    new = pd.DataFrame({"a": [np.nan], "b": [0.0]})
+    far = []
+    for order in (np.arange(400), np.argsort(np.abs(X.a.to_numpy()))):
+        model = DeepKernelRegressor(sets=["a", "b"], max_epochs=20, hidden=(16,))
+        model.fit(X.iloc[order], y.iloc[order])
+        far.append(float(model.predict(new, return_std=True)[1][0]))
+    assert far == pytest.approx([2.0, 2.0], rel=0.35)
+
+
+@pytest.mark.parametrize("options", [{"sets": ["x0", "x1", "x2"]}, {"kernel": "rbf", "hidden": (32, 32)}])
+def test_of_few_rows_the_noise_is_that_of_new_ones(options: dict[str, Any]) -> None:
     inside = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((540, 3))
         y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(540)
-        model = DeepKernelRegressor(sets=["x0", "x1", "x2"], random_state=seed).fit(X[:40], y[:40])
+        model = DeepKernelRegressor(**options, random_state=seed).fit(X[:40], y[:40])
         mean, std = model.predict(X[40:], return_std=True)
         inside.append(np.mean(np.abs(y[40:] - mean) < 1.96 * std))
     assert np.mean(inside) > 0.9
@@ -240,6 +254,9 @@ def test_without_any_interaction_each_column_is_a_term() -> None:
         ({"max_epochs": 0}, "max_epochs is 0"),
         ({"updates": "none"}, "updates is 'none'"),
         ({"n_restarts": 0}, "n_restarts is 0"),
+        ({"n_restarts": 5, "kernel": "rbf"}, "belongs to kernel='iok'"),
+        ({"hidden": (8,), "kernel": "arccos"}, "belongs to kernel='iok'"),
+        ({"learning_rate": 0.1, "kernel": "arccos"}, "belongs to kernel='iok'"),
         ({"sets": "a"}, "sets is 'a'"),
         ({"sets": ["a:a"]}, "sets has 'a:a'"),
     ],
@@ -292,10 +309,18 @@ def test_a_mean_by_columns_that_act_together_needs_two() -> None:
 def test_each_stage_has_converged_by_its_own_limit() -> None:
     """Epochs of both stages together would be more than the most of one."""
     X, y = waves(80)
+    X, y = X[["a"]], np.sin(2.0 * X["a"])
     long = DeepKernelRegressor(kernel="rbf", hidden=(8,), max_epochs=199, learning_rate=0.05).fit(X, y)
     assert long.fit_result_.status is Status.CONVERGED
     short = DeepKernelRegressor(kernel="rbf", hidden=(8,), max_epochs=3).fit(X, y)
     assert short.fit_result_.status is Status.MAX_STEPS
+
+
+def test_who_predicts_no_better_than_the_mean_is_stuck() -> None:
+    X, _ = waves(600)
+    y = np.random.default_rng(1).standard_normal(600)
+    model = DeepKernelRegressor(kernel="network", hidden=(8,), learning_rate=1.0).fit(X, y)
+    assert model.fit_result_.status is Status.STUCK
 
 
 def test_rows_left_out_are_new_to_the_mean_too() -> None:
@@ -305,11 +330,11 @@ def test_rows_left_out_are_new_to_the_mean_too() -> None:
         rng = np.random.default_rng(seed)
         X = rng.uniform(-1.7, 1.7, (1150, 4))
         y = X[:, 0] * X[:, 1] + rng.standard_normal(1150)
-        options = {"sets": ["x0", "x1"], "n_seeds": 1, "max_epochs": 150, "hidden": (16,)}
+        options = {"sets": ["x0", "x1"], "n_seeds": 1, "max_epochs": 60, "hidden": (16,)}
         model = DeepKernelRegressor(mean="detector", random_state=seed, **options).fit(X[:150], y[:150])
         mean, std = model.predict(X[150:], return_std=True)
         covered.append(np.mean(np.abs(y[150:] - mean) < 1.645 * std))
-    assert np.mean(covered) > 0.75
+    assert np.mean(covered) > 0.85
 
 
 def test_a_trend_is_added_to_the_process() -> None:

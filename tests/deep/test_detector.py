@@ -208,7 +208,8 @@ def test_an_oak_model_may_have_what_was_found(found: Interactions, tmp_path: Pat
         ({"max_size": 1}, "max_size is 1"),
         ({"n_seeds": 0}, "n_seeds is 0"),
         ({"max_epochs": 0}, "max_epochs is 0"),
-        ({"unknown": "so"}, "unknown is 'so'"),
+        ({"n_jobs": "2"}, "n_jobs is '2'"),
+        ({"n_jobs": 1.5}, "n_jobs is 1.5"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from termwise.deep.networks import drawn_networks
-from termwise.deep.optimal import Shape, Wanted, first_networks, trained
+from termwise.deep.optimal import RankOneLoss, Shape, Wanted, first_networks, trained
 from termwise.deep.tickets import LAST_LAYER, Pruning, Ticket, fit_ticket, pruned_masks
-from termwise.deep.training import Descent, Lesson, parted
+from termwise.deep.training import Aim, Descent, Lesson, Trainable, descend, parted
 
 SHAPE = Shape(((0, 1, 2),), (40, 20))
 HOW = Descent(max_epochs=40)
@@ -53,9 +53,12 @@ def test_weights_go_back_to_what_they_were_after_some_epochs() -> None:
     rows = parted(X, np.random.default_rng(1))
     drawing, early, *_ = np.random.default_rng(5).spawn(4)
     first = first_networks(Lesson(X, y, rows), SHAPE, drawing)
-    after = trained(first, Lesson(X, y, rows), Descent(max_epochs=3, whole=True), early).networks
+    part, falling = Trainable(first, X), iter([3.0, 2.0, 1.0])  # so that the last weights are the best
+    loss = RankOneLoss(part, y, rows.train)
+    aim = Aim(loss.loss, lambda: np.array([next(falling)]), rows.train, loss.refresh)
+    descend([part], aim, Descent(max_epochs=3), early)
     found = ticket(0.3, rewind=3)
-    for one, other in zip(found.rewound.weights, after.weights, strict=True):
+    for one, other in zip(found.rewound.weights, part.kept().weights, strict=True):
         np.testing.assert_array_equal(one, other)
     assert not np.array_equal(found.rewound.weights[0], first.weights[0])
 

@@ -39,10 +39,21 @@ class Embedded:
 
     networks: Networks
     kernel: GramKernel
+    inducing: Array | None  # embedded rows, if not all are centres
     solved: Solved
     noise: float
     epochs: int
     converged: bool  # neither the networks alone nor all together stopped at their last epoch
+
+    def mean(self, X: Array) -> Array:
+        """What is expected of rows."""
+        said: Array = self.kernel.matrix(self.networks.outputs(X)[0], self.solved.centres) @ self.solved.alpha
+        return said
+
+    def with_noise(self, noise: float, lesson: Lesson) -> Embedded:
+        """The same with another noise."""
+        H = self.networks.outputs(lesson.X)[0]
+        return replace(self, noise=noise, solved=_solve(self.kernel, self.inducing, noise, H, lesson.y))
 
 
 class Free:
@@ -129,15 +140,14 @@ def fit_embedded(lesson: Lesson, of: Embedding, how: Descent, rng: np.random.Gen
     networks = networks if bare else part.kept()
     converged = epochs < how.max_epochs and more < min(STEPS, how.max_epochs)  # each with its own limit
     noise, solved = _conditioned(networks.outputs(X)[0], y, rows, (kernel, Z), noise)
-    return Embedded(networks, kernel, solved, noise, epochs + more, converged)
+    return Embedded(networks, kernel, Z, solved, noise, epochs + more, converged)
 
 
 def _inducing(H: Array, rows: Rows, count: int | None, rng: np.random.Generator) -> Array | None:
     """Some of the rows, of many if it is not said of how many; or none."""
-    n = rows.train.size
-    if count is None and n <= EXACT_ROWS:
+    if count is None and len(H) <= EXACT_ROWS:
         return None
-    return H[rng.choice(rows.train, min(count or FEWEST_INDUCING, n), replace=False)]
+    return H[rng.choice(rows.train, min(count or FEWEST_INDUCING, rows.train.size), replace=False)]
 
 
 def _climb(part: Trainable | None, free: Free, lesson: Lesson, how: Descent, rng: np.random.Generator) -> int:

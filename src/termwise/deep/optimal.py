@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,12 +10,11 @@ from numpy.typing import NDArray
 
 from termwise.deep.networks import Networks, drawn_networks
 from termwise.deep.rank_one import Amplitude, amplitude, best_noise
-from termwise.deep.training import Aim, Descent, Lesson, Rows, Trainable, descend, parted, shuffled
+from termwise.deep.training import Aim, Descent, Lesson, Rows, Trainable, descend
 from termwise.errors import NumericalError
 from termwise.measures.base import Array
 
 LEAST_NOISE = 1e-6  # of the variance of the target
-FEW_ROWS, FOLDS = 300, 5  # of which a tenth is too few to say how large the noise is
 MOST_SWEEPS, AT_REST = 20_000, 1e-9  # over the weights of sets, and their last move in sd of the target
 
 
@@ -58,9 +56,23 @@ class Optimal:
     networks: Networks
     amplitude: Amplitude
     noise: float
-    scores: tuple[float, ...]  # mean squared validation errors of all starts
+    scores: tuple[
+        float, ...
+    ]  # mean squared validation errors: of the best start at its end, of others so far
     epochs: int
     places: tuple[int, ...]
+
+    def mean(self, X: Array) -> Array:
+        """What is expected of rows."""
+        said: Array = self.amplitude.mean * self.networks.outputs(X).sum(axis=(0, 2))
+        return said
+
+    def with_noise(self, noise: float, lesson: Lesson) -> Optimal:
+        """The same with another noise."""
+        if self.amplitude.variance == 0.0:  # a plain network has none
+            return replace(self, noise=noise)
+        g = self.networks.outputs(lesson.X).sum(axis=(0, 2))
+        return replace(self, noise=noise, amplitude=amplitude(g, lesson.y, noise))
 
 
 @dataclass(eq=False)
@@ -148,19 +160,17 @@ def trained(
     wanted: Wanted = NOTHING_ELSE,
 ) -> Optimal:
     """Train from given networks: all starts as far as the first step goes, and the best to the end."""
-    X, y = lesson.X, lesson.y
-    if wanted.starts == 1:
-        found, scores, epochs = _descended(networks, lesson, how, rng, wanted)
-    else:
-        found, scores, epochs = _descended(networks, lesson, how.unslowed, rng, wanted)
-        if how.slowdowns and epochs < how.max_epochs:
-            alone = replace(wanted, starts=1)
-            found, last, more = _descended(found, lesson, how.slowed(epochs), rng, alone)
-            scores[np.nanargmin(scores)] = last[0]
-            epochs += more
+    X, y, train = lesson.X, lesson.y, lesson.rows.train
+    first = how.unslowed if wanted.starts > 1 else how
+    found, scores, epochs = _descended(networks, lesson, first, rng, wanted)
+    if wanted.starts > 1 and how.slowdowns and epochs < how.max_epochs:
+        best, alone = int(np.nanargmin(scores)), replace(wanted, starts=1)
+        slowed = how.slowed(epochs, float(scores[best]))
+        found, last, more = _descended(found, lesson, slowed, rng, alone)
+        scores[best], epochs = last[0], epochs + more
     places = tuple(range(len(found.inputs)))
     if wanted.penalty:
-        found, places = weighted(found, X, y, wanted.penalty)
+        found, places = weighted(found, X[train], y[train], wanted.penalty)
     c, noise = _conditioned(found.outputs(X).sum(axis=(0, 2)), y, lesson.rows, wanted)
     return Optimal(found, c, noise, tuple(scores.tolist()), epochs, places)
 
@@ -178,7 +188,8 @@ def _descended(
         found: Array = rank_one.errors(rows.validation).mean(axis=1)
         return found
 
-    scores, epochs = descend([part], Aim(rank_one.loss, score, rows.train, rank_one.refresh), how, rng)
+    aim = Aim(rank_one.loss, score, rows.train, rank_one.refresh)
+    scores, epochs = descend([part], aim, how, rng)
     best = int(np.nanargmin(scores))
     return part.kept().only(np.flatnonzero(part.owners == best).tolist()), scores, epochs
 
@@ -195,26 +206,6 @@ def _conditioned(g: Array, y: Array, rows: Rows, wanted: Wanted) -> tuple[Amplit
     if not wanted.plain:
         c = amplitude(g, y, noise)
     return c, noise
-
-
-def with_noise_of_folds(
-    found: Optimal, lesson: Lesson, learn: Callable[[Lesson], Optimal], rng: np.random.Generator, plain: bool
-) -> Optimal:
-    """The same with at least the noise of rows that others were asked for, who had not seen them at all.
-
-    The rows that say when to stop, and which start is best, are predicted better than new ones; and of few
-    rows these are a few only.
-    """
-    X, y = lesson.X, lesson.y
-    squares = []
-    for left_out in np.array_split(shuffled(X, rng, y.size // FOLDS), min(FOLDS, y.size // 2)):
-        seen = np.setdiff1d(np.arange(y.size), left_out)
-        other = learn(Lesson(X[seen], y[seen], parted(X[seen], rng)))
-        g = other.networks.outputs(X[left_out]).sum(axis=(0, 2))
-        squares.append((y[left_out] - other.amplitude.mean * g) ** 2)
-    noise = max(found.noise, float(np.mean(np.concatenate(squares))))
-    g = found.networks.outputs(X).sum(axis=(0, 2))
-    return replace(found, noise=noise, amplitude=found.amplitude if plain else amplitude(g, y, noise))
 
 
 def weighted(networks: Networks, X: Array, y: Array, penalty: float) -> tuple[Networks, tuple[int, ...]]:

@@ -21,9 +21,17 @@ from termwise.posterior.posterior import reduced
 DRAWN = 64  # rows whose cells are put where others have none
 
 
+def summed(trend: Sequence[Networks], X: Array) -> Array:
+    """The sum of all outputs of networks, of rows as numbers."""
+    total = np.zeros(len(X))
+    for networks in trend:
+        total += networks.outputs(X).sum(axis=(0, 2))
+    return total
+
+
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The way from encoded rows to networks, some rows as they were learned from, and the mean function.
+    """The way from encoded rows to networks, some rows drawn from those learned from, and the mean function.
 
     `trend` is the sum of all outputs of some networks, which is added to the process. Lemma 4.1.
     """
@@ -34,10 +42,7 @@ class Reading:
 
     def base(self, X: Array) -> Array:
         """The mean function, of rows as numbers."""
-        total = np.zeros(len(X))
-        for networks in self.trend:
-            total += networks.outputs(X).sum(axis=(0, 2))
-        return total
+        return summed(self.trend, X)
 
     def missed(self, value: Callable[[Array], Array], X: Array, columns: Subset | None = None) -> Array:
         """How far off a function is of encoded rows with missing cells, in mean squares; zero of others.
@@ -101,6 +106,11 @@ class RankOnePosterior:
         each: Array = self.networks.outputs(self._numbers(X)).sum(axis=2).T
         return each
 
+    @property
+    def n_parameters(self) -> int:
+        """Weights and biases that are left."""
+        return self.networks.n_kept
+
     def mean(self, X: Array) -> Array:
         """E f(x)."""
         return self.reading.base(self._numbers(X)) + self.amplitude.mean * self._each(X).sum(axis=1)
@@ -159,6 +169,12 @@ class GramPosterior:
     def rows(self) -> Array:
         """Rows as they were learned from, encoded."""
         return self.reading.rows
+
+    @property
+    def n_parameters(self) -> int:
+        """Weights and biases, if there are networks, and parameters of the kernel."""
+        own = sum(value.size for value in self.kernel.parameters.values())
+        return own + (0 if self.kernel.kind == "arccos" else self.networks.n_kept)
 
     def mean(self, X: Array) -> Array:
         """E f(x)."""

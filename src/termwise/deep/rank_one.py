@@ -32,6 +32,11 @@ def log_evidence(g: Array, y: Array, noise: float) -> float:
     return -0.5 * (squares / noise + log_determinant + n * np.log(2.0 * np.pi))
 
 
+def log_density(g: Array, y: Array, noise: float) -> float:
+    """log N(y | g, noise I): the same where c is known to be one."""
+    return -0.5 * (float(np.sum((y - g) ** 2)) / noise + y.size * np.log(2.0 * np.pi * noise))
+
+
 def best_noise(g: Array, y: Array, noise: float, steps: int = 1) -> float:
     """A noise of no less evidence, by steps of EM: E mean (y - c g)^2."""
     for _ in range(steps):

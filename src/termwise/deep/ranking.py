@@ -81,10 +81,13 @@ def is_part(columns: Subset, others: Sequence[Subset]) -> bool:
     return any(set(columns) < set(other) for other in others)
 
 
-def stability(sets: Sequence[Subset], each: Sequence[Strengths], count: int) -> list[float]:
-    """The part of the networks that have a set among their first so many of these."""
+def stability(sets: Sequence[Subset], each: Sequence[Strengths], count: int, asked: int) -> list[float]:
+    """The part of the networks that have a set among their first so many of these.
+
+    So many were asked; of some nothing is to be had, as they have learned nothing.
+    """
     first = []
     for strengths in each:
         named = ordered({columns: strengths[columns] for columns in sets if columns in strengths})
         first.append(set(named[:count]))
-    return [sum(columns in leading for leading in first) / len(first) for columns in sets]
+    return [sum(columns in leading for leading in first) / asked for columns in sets]

@@ -42,7 +42,7 @@ def fit_ticket(
     drawing, early, in_rounds, last = rng.spawn(4)
     start = first_networks(lesson, shape, drawing)
     if pruning.rewind:
-        so_far = replace(how, max_epochs=pruning.rewind, whole=True)
+        so_far = replace(how, max_epochs=pruning.rewind, whole=True, falling=False)
         start = trained(start, lesson, so_far, early).networks
     short, left = replace(how, max_epochs=min(pruning.round_epochs, how.max_epochs)), 1.0 - pruning.sparsity
     rounds = max(1, round(np.log(left) / np.log1p(-EACH_ROUND)))

@@ -30,7 +30,8 @@ class Descent:
     After `patience` epochs without a better validation score the step is shortened, and training goes on from
     the best weights; after so many `slowdowns` that is the end. With `alternating` the networks take turns,
     one for each epoch, and patience is counted in rounds of all. With `whole` all epochs are made, or
-    `max_steps` if these are fewer, with a step that falls to zero, and the last weights stay.
+    `max_steps` if these are fewer, and the last weights stay; the step falls to zero if it is `falling`. The
+    weights that there are have the score `to_beat`.
     """
 
     max_epochs: int = 300
@@ -40,7 +41,9 @@ class Descent:
     slowdowns: int = 3
     alternating: bool = False
     whole: bool = False
+    falling: bool = True
     max_steps: int | None = None
+    to_beat: float = np.inf
 
     def batches(self, n_rows: int) -> int:
         """How many steps an epoch of so many rows has."""
@@ -56,10 +59,11 @@ class Descent:
         """As far as the first step goes."""
         return replace(self, slowdowns=0)
 
-    def slowed(self, epochs: int) -> Descent:
-        """What comes after so many epochs of that."""
+    def slowed(self, epochs: int, score: float) -> Descent:
+        """What comes after so many epochs of that, which have led to a score."""
         slower, left = SLOWER * self.learning_rate, self.max_epochs - epochs
-        return replace(self, learning_rate=slower, slowdowns=self.slowdowns - 1, max_epochs=left)
+        fewer = self.slowdowns - 1
+        return replace(self, learning_rate=slower, slowdowns=fewer, max_epochs=left, to_beat=score)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,24 +84,25 @@ class Lesson:
 
 
 def parted(X: Array, rng: np.random.Generator, part: float = 0.1) -> Rows:
-    """A part of the rows left out at random, at least one."""
-    count = max(1, round(part * len(X)))
-    order = shuffled(X, rng, count)
-    return Rows(np.sort(order[count:]), np.sort(order[:count]))
+    """About a part of the rows left out at random, at least one."""
+    validation, train = cut(X, rng, [max(1, round(part * len(X)))])
+    return Rows(np.sort(train), np.sort(validation))
 
 
-def shuffled(X: Array, rng: np.random.Generator, count: int) -> NDArray[np.intp]:
-    """An order at random, of which so many at once are left out: equal rows follow each other.
+def cut(X: Array, rng: np.random.Generator, ends: Sequence[int]) -> list[NDArray[np.intp]]:
+    """Rows in an order at random, cut behind so many of them: equal rows are in one piece.
 
-    Or they would be known where they are left out. Of few different rows, each many times, that says no less
-    of new ones, and some of each are wanted.
+    Or they would be known where they are left out; a piece then ends with the last of them. Of few different
+    rows, each many times, that says no less of new ones, and some of each are wanted.
     """
     order = rng.permutation(len(X))
     rows = np.ascontiguousarray(X[order]).view(np.dtype((np.void, X.itemsize * X.shape[1]))).ravel()
     _, first, which = np.unique(rows, return_index=True, return_inverse=True)
-    if first.size * count < LEAST_LEFT_OUT * len(X):
-        return order
-    return order[np.argsort(first[which], kind="stable")]
+    if first.size * ends[0] < LEAST_LEFT_OUT * len(X):
+        return np.split(order, ends)
+    together = np.argsort(first[which], kind="stable")
+    last = np.flatnonzero(np.diff(first[which][together])) + 1  # where others follow
+    return np.split(order[together], last[np.minimum(np.searchsorted(last, ends), last.size - 1)])
 
 
 @contextmanager
@@ -216,7 +221,7 @@ def descend(parts: Sequence[Part], aim: Aim, how: Descent, rng: np.random.Genera
     """
     optimiser = torch.optim.Adam([{"params": part.parameters} for part in parts], fused=True)
     walk = _Walk(parts, aim, how, optimiser)
-    best = np.full(parts[0].starts, np.inf)
+    best = np.full(parts[0].starts, how.to_beat)
     kept = [copy for part in parts for copy in part.copies()]
     turns = max(part.owners.size // part.starts for part in parts) if how.alternating else 1
     waited, slowed, epoch = 0, 0, 0
@@ -262,7 +267,8 @@ class _Walk:
 
     def _step(self, rows: NDArray[np.intp], turn: int | None) -> None:
         # By steps and not by epochs: a long table has one epoch only.
-        length = self.length * (1.0 - self._made / self._most if self._how.whole else 1.0)
+        falls = self._how.whole and self._how.falling
+        length = self.length * (1.0 - self._made / self._most if falls else 1.0)
         for group, part in zip(self._optimiser.param_groups, self._parts, strict=True):
             group["lr"] = length * part.pace
         still = [part.copies() for part in self._parts] if turn is not None else []
@@ -307,6 +313,6 @@ def _require_finite(scores: Array) -> None:
 def not_finite() -> NumericalError:
     """What is said when no start is left."""
     return NumericalError(
-        "training diverged: the validation error is not finite any more; use a smaller learning_rate, "
-        "and look for extreme values in the table"
+        "training diverged: the validation error is not finite any more; look for extreme values in the "
+        "table, or give DeepKernelRegressor a smaller learning_rate"
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
 from termwise.deep.backend import require_torch
 from termwise.deep.networks import inputs_of
-from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading, Seen
-from termwise.deep.rank_one import log_evidence
+from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading, Seen, summed
+from termwise.deep.rank_one import log_density, log_evidence
 from termwise.encode.dense import DenseEncoder
 from termwise.errors import OptionError, TableError, TermError
 from termwise.estimators.base import keep_arguments, seed_of
@@ -33,11 +34,14 @@ from termwise.posterior.noise import Noise
 from termwise.table import read_table
 
 if TYPE_CHECKING:
+    from termwise.deep.detector import Search
+    from termwise.deep.embedded import Embedded
     from termwise.deep.optimal import Optimal
     from termwise.deep.training import Descent, Lesson, Rows
     from termwise.inference.fit import Fit
 
 RANK_ONE, EMBEDDED = ("iok", "ok", "network"), ("rbf", "matern", "sm", "arccos")
+TRAINED = tuple(kernel for kernel in (*RANK_ONE, *EMBEDDED) if kernel != "arccos")  # that have networks
 MEANS = ("zero", "detector")
 UPDATES = ("joint", "alternating")
 SMALL, LARGE, LARGER = (64, 64, 32), (1000, 500, 50), (1000, 1000, 500, 50)  # table 1, for up to 6000 rows
@@ -52,8 +56,13 @@ BELONGS = (
     ("sparsity", 0.0, ("ok",)),
     ("rewind", 0, ("ok",)),
     ("n_inducing", None, EMBEDDED),
+    ("n_restarts", 2, RANK_ONE),
+    ("hidden", None, TRAINED),
+    ("learning_rate", None, TRAINED),
 )
 SEEN = 2000  # rows that are kept, to draw terms
+
+Inputs = tuple[tuple[int, ...], ...]  # the numbers of a row that each network reads
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +80,8 @@ class DeepKernelRegressor(TermRegressor):
     With `kernel="iok"` the function is a sum of small networks, one for each set of columns that a first
     network finds to act together: each is a term. A column of levels becomes one number for each level; a
     missing cell stands at the mean, and if there were some in `fit`, a further number says where. One tenth
-    of the rows says when training is to stop, and how large the noise is.
+    of the rows says when training is to stop, and how large the noise is; of up to 500 rows this is what each
+    fifth of them shows, left out once.
 
     Parameters
     ----------
@@ -149,6 +159,7 @@ class DeepKernelRegressor(TermRegressor):
         `n_parameters_`, and `interactions_` if sets were asked for.
         """
         require_torch(type(self).__name__)
+        from termwise.deep.folds import FEW_ROWS, FEWEST, error_of_folds
         from termwise.deep.training import Lesson, parted, threads
 
         self._check_options()
@@ -164,15 +175,21 @@ class DeepKernelRegressor(TermRegressor):
             # The same rows are left out all along: they would say too little noise of a mean that knew them.
             rows = parted(spread, splitting)
             sets, trend = self._sets(dense, encoded, target.y, rows, asking)
-            seen = np.sort(seeing.permutation(len(encoded))[:SEEN])
-            reading = Reading(dense, encoded[seen], trend)
+            # In the order of the draw, as the first of them stand for all where cells are missing.
+            reading = Reading(dense, encoded[seeing.permutation(len(encoded))[:SEEN]], trend)
             lesson = Lesson(spread, target.y - reading.base(spread), rows)
-            learn = self._rank_one if self.kernel in RANK_ONE else self._embedded
-            found = learn(reading, sets, lesson, training)
+            inputs = inputs_of(sets, dense.sources)
+            learned = self._learned(lesson, inputs, training)
+            if FEWEST <= table.n_rows <= FEW_ROWS:
+                anew = partial(self._predictor, inputs, dense.sources, rng=training)
+                error = error_of_folds(spread, target.y, anew, training)
+                learned = learned.with_noise(max(learned.noise, error), lesson)
+        known = self._rank_one if self.kernel in RANK_ONE else self._embedded
+        found = known(learned, reading, sets, lesson)
         result = replace(found.result, seconds=clock(), rows=table.n_rows)
         self._keep(cast("Fit", replace(found, result=result)), dense.encoder, scale)
         self.likelihood_, self.exposed_ = None, False
-        self.n_parameters_ = found.posterior.networks.n_kept
+        self.n_parameters_ = found.posterior.n_parameters
         return self
 
     def _sets(
@@ -191,17 +208,21 @@ class DeepKernelRegressor(TermRegressor):
                 "that act together; use mean='zero', or pass more columns"
             )
         if wanted and len(names) > 1:
-            from termwise.deep.detector import Sample, Search, detect
+            from termwise.deep.detector import Sample, detect
 
-            search = Search(self.n_seeds, self.max_size, self.max_epochs)
             numbers = dense.spread(encoded) if self.mean == "detector" else bent(dense, encoded)
-            found = detect(Sample(numbers, y, dense.sources, rows), search, rng)
+            found = detect(Sample(numbers, y, dense.sources, rows), self._search(), rng)
             self.interactions_: Interactions = interactions_of(found, dense)
             trend = found.trend if self.mean == "detector" else ()
             listed = _places(self.interactions_.sets(), names) if listed is None else listed
         if self.kernel != "iok" or listed is None:
             listed = (everything,)
         return listed, trend
+
+    def _search(self) -> Search:
+        from termwise.deep.detector import Search
+
+        return Search(self.n_seeds, self.max_size, self.max_epochs)
 
     def _descent(self, hidden: Sequence[int]) -> Descent:
         from termwise.deep.training import Descent
@@ -217,47 +238,52 @@ class DeepKernelRegressor(TermRegressor):
             return SMALL
         return LARGE if n_rows <= MANY_ROWS else LARGER
 
-    def _rank_one(
-        self, reading: Reading, sets: tuple[Subset, ...], lesson: Lesson, rng: np.random.Generator
-    ) -> _Found:
-        from termwise.deep.optimal import FEW_ROWS, Shape, Wanted, fit_optimal, with_noise_of_folds
+    def _learned(self, lesson: Lesson, inputs: Inputs, rng: np.random.Generator) -> Any:
+        """Networks that were trained, with the kernel on them."""
+        from termwise.deep.embedded import Embedding, fit_embedded
+        from termwise.deep.optimal import Shape, Wanted, fit_optimal
         from termwise.deep.tickets import Pruning, fit_ticket
 
-        hidden, plain = self._hidden(lesson.y.size), self.kernel == "network"
-        shape, how = Shape(inputs_of(sets, reading.dense.sources), hidden), self._descent(hidden)
+        hidden = self._hidden(lesson.y.size)
+        shape, how = Shape(inputs, hidden), self._descent(hidden)
+        if self.kernel in EMBEDDED:
+            return fit_embedded(lesson, Embedding(self.kernel, hidden, self.n_inducing), how, rng)
+        if self.sparsity:
+            return fit_ticket(lesson, shape, how, rng, Pruning(self.sparsity, self.rewind)).found
+        wanted = Wanted(self.penalty, self.kernel == "network", self.n_restarts)
+        return fit_optimal(lesson, shape, how, rng, wanted)
 
-        def learn(lesson: Lesson) -> Optimal:
-            if self.sparsity:
-                return fit_ticket(lesson, shape, how, rng, Pruning(self.sparsity, self.rewind)).found
-            return fit_optimal(lesson, shape, how, rng, Wanted(self.penalty, plain, self.n_restarts))
+    def _predictor(
+        self, inputs: Inputs, sources: Sequence[int], lesson: Lesson, rng: np.random.Generator
+    ) -> Callable[[Array], Array]:
+        """All but the sets learned from some rows: a function of others."""
+        from termwise.deep.detector import Sample, trend
 
-        found = learn(lesson)
-        # A mean function that knows all rows would have to be learned anew with each fold.
-        if 4 <= lesson.y.size <= FEW_ROWS and not reading.trend:
-            found = with_noise_of_folds(found, lesson, learn, rng, plain)
+        nets: tuple[Any, ...] = ()
+        if self.mean == "detector":
+            nets = trend(Sample(lesson.X, lesson.y, sources, lesson.rows), self._search(), rng)
+        left = replace(lesson, y=lesson.y - summed(nets, lesson.X))
+        found = self._learned(left, inputs, rng)
+        return lambda X: summed(nets, X) + found.mean(X)
+
+    def _rank_one(self, found: Optimal, reading: Reading, sets: tuple[Subset, ...], lesson: Lesson) -> _Found:
         each = found.networks.outputs(lesson.X).sum(axis=2)
         left = tuple(sets[place] for place in found.places)
         posterior = RankOnePosterior(
             reading, found.networks, left, found.amplitude, found.noise, Seen.of(each)
         )
-        objective = log_evidence(each.sum(axis=0), lesson.y, found.noise)
-        starts = tuple(-score for score in found.scores)
-        status = _status(found.epochs < self.max_epochs)
-        result = FitResult(status, objective, found.epochs, 0.0, 0.0, starts)
+        evidence = log_density if self.kernel == "network" else log_evidence
+        objective = evidence(each.sum(axis=0), lesson.y, found.noise)
+        status = _status(found.noise, found.epochs < self.max_epochs)
+        result = FitResult(status, objective, found.epochs, 0.0, 0.0, ())
         return _Found(posterior, Noise.normal(found.noise), result)
 
-    def _embedded(self, reading: Reading, _: Any, lesson: Lesson, rng: np.random.Generator) -> _Found:
-        from termwise.deep.embedded import Embedding, fit_embedded
-
-        hidden = self._hidden(lesson.y.size)
-        embedding = Embedding(self.kernel, hidden, self.n_inducing)
-        found = fit_embedded(lesson, embedding, self._descent(hidden), rng)
-        posterior = GramPosterior(reading, found.networks, found.kernel, found.solved, found.noise)
+    def _embedded(self, found: Embedded, reading: Reading, _: Any, __: Any) -> _Found:
         solved = found.solved
-        inducing = None if len(solved.centres) == lesson.y.size else len(solved.centres)
-        result = FitResult(
-            _status(found.converged), solved.evidence, found.epochs, 0.0, solved.jitter, (), 0, inducing
-        )
+        posterior = GramPosterior(reading, found.networks, found.kernel, solved, found.noise)
+        inducing = None if found.inducing is None else len(solved.centres)
+        status = _status(found.noise, found.converged)
+        result = FitResult(status, solved.evidence, found.epochs, 0.0, solved.jitter, (), 0, inducing)
         return _Found(posterior, Noise.normal(found.noise), result)
 
     def _check_options(self) -> None:
@@ -319,8 +345,11 @@ class DeepKernelRegressor(TermRegressor):
         """A page has no sliders for networks."""
 
 
-def _status(converged: bool) -> Status:
-    return Status.CONVERGED if converged else Status.MAX_STEPS
+def _status(noise: float, converged: bool) -> Status:
+    if not converged:
+        return Status.MAX_STEPS
+    # Rows that were left out may be predicted no better than by the mean of all.
+    return Status.CONVERGED.if_rested(noise < 1.0)
 
 
 def _places(sets: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[Subset, ...]:
@@ -336,7 +365,7 @@ def _places(sets: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[Subset
 
 
 def _layers(hidden: Any) -> None:
-    if isinstance(hidden, str) or not isinstance(hidden, Sequence) or not hidden:
+    if isinstance(hidden, str) or not isinstance(hidden, (Sequence, np.ndarray)) or not len(hidden):
         raise OptionError(f"hidden is {hidden!r}; give the units of each layer, at least one, as in (64, 32)")
     for units in hidden:
         whole_number("a layer of hidden", units, at_least=1)

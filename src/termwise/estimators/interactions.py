@@ -10,8 +10,8 @@ from termwise.deep.backend import require_torch
 from termwise.encode.dense import DenseEncoder
 from termwise.errors import TableError
 from termwise.estimators.base import seed_of
-from termwise.estimators.numbers import UNKNOWN, as_numbers
-from termwise.estimators.options import one_of, whole_number
+from termwise.estimators.numbers import as_numbers
+from termwise.estimators.options import search_options, whole_number
 from termwise.estimators.targets import NORMAL, prepared_target
 from termwise.explain.interactions import Interaction, Interactions
 from termwise.table import read_table
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from termwise.deep.detector import Detection
 
 OWNER = "detect_interactions"
+UNKNOWN_LEVEL = "mean"  # no other rows are ever read
 
 
 def detect_interactions(
@@ -30,7 +31,6 @@ def detect_interactions(
     n_seeds: int = 5,
     max_epochs: int = 300,
     categorical: Any = "auto",
-    unknown: str = "mean",
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Interactions:
@@ -46,10 +46,11 @@ def detect_interactions(
     max_size : int
         The most columns of a set.
     n_seeds : int
-        How many networks are asked; `stability` is the part of them that found a set.
+        How many networks are asked; `stability` is the part of them that found a set. Those that have learned
+        nothing have found none.
     max_epochs : int
         The most times that training looks at all rows.
-    categorical, unknown, random_state
+    categorical, random_state
         As for `DeepKernelRegressor`.
     n_jobs : int or None
         Threads of PyTorch; None is one.
@@ -63,11 +64,11 @@ def detect_interactions(
         whole_number("max_size", max_size, at_least=2),
         whole_number("max_epochs", max_epochs, at_least=1),
     )
-    one_of("unknown", unknown, tuple(UNKNOWN))
+    search_options(1, n_jobs, False)
     table = read_table(X)
     target, _ = prepared_target(NORMAL, y, None, table.n_rows)
     # Which columns act together does not change when each is bent for itself, and long tails hide it.
-    dense, spread = as_numbers(table, categorical, unknown, owner=OWNER, flow=True)
+    dense, spread = as_numbers(table, categorical, UNKNOWN_LEVEL, owner=OWNER, flow=True)
     if len(dense.encoder.names) < 2:
         raise TableError(
             f"only the column {dense.encoder.names[0]!r} has more than one value, and it takes two to act "

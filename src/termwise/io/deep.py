@@ -82,7 +82,7 @@ def restore_deep(
     posterior = _posterior(own, reading, networks, left, noise, width)
     if left:
         raise ValueError(f"it has the arrays {sorted(left)[:10]} besides")
-    model.n_parameters_ = networks.n_kept
+    model.n_parameters_ = posterior.n_parameters
     if document["interactions"] is not None:
         model.interactions_ = _interactions(document["interactions"], dense.encoder.names)
     return posterior
