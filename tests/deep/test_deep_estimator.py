@@ -186,6 +186,17 @@ def test_what_a_cell_could_be_does_not_hang_on_the_order_of_rows() -> None:
     assert far == pytest.approx([2.0, 2.0], rel=0.35)
 
 
+@pytest.mark.parametrize("options", [{"sets": ["a:b"]}, {"kernel": "rbf"}])
+def test_cells_that_are_missing_in_fit_do_not_make_complete_rows_unsure(options: dict[str, Any]) -> None:
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.uniform(-1.0, 1.0, (600, 2)), columns=list("ab"))
+    y = 3.0 * X.a * X.b + rng.normal(0.0, 0.2, 600)
+    seen = X[:300].mask(rng.random((300, 2)) < 0.15)
+    model = DeepKernelRegressor(**options, hidden=(32, 32), max_epochs=100).fit(seen, y[:300])
+    mean, std = model.predict(X[300:], return_std=True)
+    assert np.mean(std**2) == pytest.approx(np.mean((y[300:] - mean) ** 2), rel=0.5)
+
+
 @pytest.mark.parametrize("options", [{"sets": ["x0", "x1", "x2"]}, {"kernel": "rbf", "hidden": (32, 32)}])
 def test_of_few_rows_the_noise_is_that_of_new_ones(options: dict[str, Any]) -> None:
     inside = []
@@ -242,6 +253,7 @@ def test_without_any_interaction_each_column_is_a_term() -> None:
         ({"sparsity": 1.0, "kernel": "ok"}, "sparsity is 1.0"),
         ({"sparsity": 0.5}, "belongs to kernel='ok'"),
         ({"rewind": 2, "kernel": "ok"}, "nothing is pruned"),
+        ({"rewind": 300, "sparsity": 0.5, "kernel": "ok"}, "before the end"),
         ({"sets": ["a"], "kernel": "ok"}, "belongs to kernel='iok'"),
         ({"hidden": (0,)}, "hidden is 0"),
         ({"hidden": ()}, r"hidden is \(\)"),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from termwise.deep.networks import Networks, drawn_networks
 from termwise.deep.ranking import mean_strengths, ordered, ranked, set_strengths, stability
+
+# Rows in which four columns have a standard deviation of one, and nothing in common.
+FOUR = np.array(list(product((-1.0, 1.0), repeat=4))), range(4)
 
 
 def by_hand(weights: list[np.ndarray]) -> dict[tuple[int, ...], float]:
@@ -25,12 +30,12 @@ def by_hand(weights: list[np.ndarray]) -> dict[tuple[int, ...], float]:
 
 def test_strengths_are_sums_over_units() -> None:
     networks = drawn_networks((tuple(range(4)),) * 2, (6, 5), 1, np.random.default_rng(0))
-    found = set_strengths(networks, 1, range(4), 4)
+    found = set_strengths(networks, 1, *FOUR, 4)
     slow = by_hand([weight[1] for weight in networks.weights])
     assert found.keys() == slow.keys()
     for columns in slow:
         assert found[columns] == pytest.approx(slow[columns])
-    assert max(map(len, set_strengths(networks, 1, range(4), 3))) == 3
+    assert max(map(len, set_strengths(networks, 1, *FOUR, 3))) == 3
 
 
 def test_a_unit_of_two_columns_says_that_these_interact() -> None:
@@ -39,22 +44,25 @@ def test_a_unit_of_two_columns_says_that_these_interact() -> None:
     first[0, [0, 2], 1] = (1.0, 1.0)
     weights = (first, np.array([[[3.0], [-0.1]]]))
     networks = Networks(((0, 1, 2, 3),), weights, (np.zeros((1, 1, 2)), np.zeros((1, 1, 1))))
-    found = set_strengths(networks, 0, range(4), 2)
+    found = set_strengths(networks, 0, *FOUR, 2)
     assert found == {(1, 3): pytest.approx(1.5), (0, 2): pytest.approx(0.1)}
     assert ordered(found) == [(1, 3), (0, 2)]
 
 
-def test_a_column_of_several_numbers_has_the_length_of_their_weights() -> None:
+def test_a_column_of_several_numbers_has_the_spread_of_what_a_unit_reads_there() -> None:
     first = np.array([[[3.0], [4.0], [6.0]]])
     networks = Networks(((0, 1, 2),), (first, np.ones((1, 1, 1))), (np.zeros((1, 1, 1)),) * 2)
-    assert set_strengths(networks, 0, (0, 0, 1), 5) == {(0, 1): pytest.approx(5.0)}
+    X = FOUR[0][:, :3]  # apart, two numbers have the length of their weights
+    assert set_strengths(networks, 0, X, (0, 0, 1), 5) == {(0, 1): pytest.approx(5.0)}
+    against = np.column_stack([X[:, 0], -X[:, 0], X[:, 2]])  # two levels: 3 x - 4 x
+    assert set_strengths(networks, 0, against, (0, 0, 1), 5) == {(0, 1): pytest.approx(1.0)}
 
 
 def test_a_network_without_weights_names_no_sets() -> None:
     """With no strength at all, the first columns of a table would lead by their place."""
     alive = drawn_networks(((0, 1, 2),), (4,), 1, np.random.default_rng(0))
     dead = Networks(alive.inputs, tuple(0.0 * weight for weight in alive.weights), alive.biases)
-    assert set_strengths(dead, 0, range(3), 3) == {}
+    assert set_strengths(dead, 0, FOUR[0][:, :3], range(3), 3) == {}
     assert mean_strengths([{}, {}]) == {}
     assert mean_strengths([{}, {(0, 1): 2.0}]) == {(0, 1): 0.5}
 

@@ -24,4 +24,5 @@ def explain(model: str, top: int | None, as_json: bool) -> None:
     from termwise.io import load
 
     found = summary(load(model))
-    click.echo(json_text(found, top) if as_json else f"{summary_text(found, top)}\n\n{chosen_text(found)}")
+    parts = filter(None, (summary_text(found, top), chosen_text(found)))
+    click.echo(json_text(found, top) if as_json else "\n\n".join(parts))

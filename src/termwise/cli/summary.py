@@ -100,7 +100,7 @@ def summary_text(found: dict[str, Any], top: int | None) -> str:
 def _part_text(found: dict[str, Any], top: int | None) -> str:
     terms = found["terms"]
     shown = terms[: _worth_showing(terms) if top is None else top]
-    rows = [("term", "share", "", "90 % interval")]
+    rows = [("term", "share", "", "90 % interval" if any(map(_interval, shown)) else "")]
     rows += [
         (_shown(term["term"]), _percent(term["share"]), _bar(term["share"]), _interval(term))
         for term in shown
@@ -111,10 +111,8 @@ def _part_text(found: dict[str, Any], top: int | None) -> str:
         count = "1 more term" if len(left) == 1 else f"{len(left)} more terms"
         lines.append(f"and {count} with {_percent(sum(term['share'] for term in left))} (see --top)")
     shares = enumerate(found["order_shares"], start=1)
-    orders = [
-        (f"order {order}", _percent(share), _bar(share)) for order, share in shares if order == 1 or share
-    ]
-    return "\n".join([*lines, "", _table(orders, "<><")])
+    orders = [(f"order {order}", _percent(share), _bar(share)) for order, share in shares if share]
+    return "\n".join([*lines, "", _table(orders, "<><")] if orders else lines)
 
 
 def chosen_text(found: dict[str, Any]) -> str:
@@ -128,9 +126,10 @@ def chosen_text(found: dict[str, Any]) -> str:
             for one in found["sensitivity"]
         ]
         return _table([*rows, *without], "<><")
-    rows = [("column", "measure", "why")]
-    rows += [(_shown(entry["column"]), entry["measure"], entry["reason"]) for entry in found["columns"]]
-    return _table([*rows, *without], "<<<")
+    rows = [(_shown(entry["column"]), entry["measure"], entry["reason"]) for entry in found["columns"]]
+    if not rows and not without:  # networks have no measures
+        return ""
+    return _table([("column", "measure", "why"), *rows, *without], "<<<")
 
 
 def _worth_showing(terms: Sequence[dict[str, Any]]) -> int:

@@ -113,7 +113,8 @@ def detect(sample: Sample, search: Search, rng: np.random.Generator) -> Detectio
     asking, testing = rng.spawn(2)
     asked = _asked(sample, search, asking)
     every = range(asked.errors.size)
-    each = [set_strengths(asked.together, place, sample.sources, search.max_size) for place in every]
+    told = sample.X, sample.sources, search.max_size
+    each = [set_strengths(asked.together, place, *told) for place in every]
     strengths = mean_strengths(each)
     order = ordered(strengths)
     verdict = Verdict((), ())

@@ -122,7 +122,7 @@ def _own(kind: str, H: torch.Tensor, p: dict[str, torch.Tensor]) -> torch.Tensor
 def fit_embedded(lesson: Lesson, of: Embedding, how: Descent, rng: np.random.Generator) -> Embedded:
     """The kernel on an embedding that is trained; the arc-cosine kernel takes rows as they are."""
     pretraining, drawing, choosing, shuffling = rng.spawn(4)
-    X, y, rows = lesson.X, lesson.y, lesson.rows
+    X, rows = lesson.X, lesson.rows
     bare = of.kind == "arccos"
     if bare:
         networks, noise, epochs = identity(X.shape[1]), 0.1, 0
@@ -139,7 +139,7 @@ def fit_embedded(lesson: Lesson, of: Embedding, how: Descent, rng: np.random.Gen
     kernel, noise, Z = free.kept()
     networks = networks if bare else part.kept()
     converged = epochs < how.max_epochs and more < min(STEPS, how.max_epochs)  # each with its own limit
-    noise, solved = _conditioned(networks.outputs(X)[0], y, rows, (kernel, Z), noise)
+    noise, solved = _conditioned(networks.outputs(X)[0], lesson, (kernel, Z), noise)
     return Embedded(networks, kernel, Z, solved, noise, epochs + more, converged)
 
 
@@ -182,16 +182,19 @@ def _solve(kernel: GramKernel, Z: Array | None, noise: float, H: Array, y: Array
 
 
 def _conditioned(
-    H: Array, y: Array, rows: Rows, model: tuple[GramKernel, Array | None], noise: float
+    H: Array, lesson: Lesson, model: tuple[GramKernel, Array | None], noise: float
 ) -> tuple[float, Solved]:
     """Given all rows, with no less noise than rows show that were not learned from."""
     noise = max(noise, LEAST_NOISE)
-    kernel, Z = model
-    seen = _solve(kernel, Z, noise, H[rows.train], y[rows.train])
-    beside = kernel.matrix(H[rows.validation], seen.centres)
-    errors = y[rows.validation] - beside @ seen.alpha
-    known = kernel.diagonal(H[rows.validation]) - np.sum((beside @ seen.root) ** 2, axis=1)
-    noise = max(noise, float(np.mean(errors**2 - known)))
+    (kernel, Z), y, train = model, lesson.y, lesson.rows.train
+    left_out = lesson.telling(lesson.rows.validation)
+    seen = _solve(kernel, Z, noise, H[train], y[train])
+    beside = kernel.matrix(H[left_out], seen.centres)
+    errors = y[left_out] - beside @ seen.alpha
+    known = kernel.diagonal(H[left_out]) - np.sum((beside @ seen.root) ** 2, axis=1)
+    # The evidence takes what is not known of rows with missing cells for noise of all rows.
+    least = noise if lesson.complete is None or np.all(lesson.complete) else LEAST_NOISE
+    noise = max(least, float(np.mean(errors**2 - known)))
     return noise, _solve(kernel, Z, noise, H, y)
 
 

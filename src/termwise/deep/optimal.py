@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from termwise.deep.networks import Networks, drawn_networks
 from termwise.deep.rank_one import Amplitude, amplitude, best_noise
-from termwise.deep.training import Aim, Descent, Lesson, Rows, Trainable, descend
+from termwise.deep.training import Aim, Descent, Lesson, Trainable, descend
 from termwise.errors import NumericalError
 from termwise.measures.base import Array
 
@@ -171,7 +171,7 @@ def trained(
     places = tuple(range(len(found.inputs)))
     if wanted.penalty:
         found, places = weighted(found, X[train], y[train], wanted.penalty)
-    c, noise = _conditioned(found.outputs(X).sum(axis=(0, 2)), y, lesson.rows, wanted)
+    c, noise = _conditioned(found.outputs(X).sum(axis=(0, 2)), lesson, wanted)
     return Optimal(found, c, noise, tuple(scores.tolist()), epochs, places)
 
 
@@ -194,15 +194,16 @@ def _descended(
     return part.kept().only(np.flatnonzero(part.owners == best).tolist()), scores, epochs
 
 
-def _conditioned(g: Array, y: Array, rows: Rows, wanted: Wanted) -> tuple[Amplitude, float]:
+def _conditioned(g: Array, lesson: Lesson, wanted: Wanted) -> tuple[Amplitude, float]:
     """The amplitude given all rows, and the noise of rows that were not learned from."""
-    c = Amplitude(1.0, 0.0)
+    c, y, rows = Amplitude(1.0, 0.0), lesson.y, lesson.rows
     if not wanted.plain:
         seen = best_noise(g[rows.train], y[rows.train], 0.5, steps=20)
         c = amplitude(g[rows.train], y[rows.train], max(seen, LEAST_NOISE))
     squares = (y - c.mean * g) ** 2
     # Networks follow the rows that they learn from: these alone would say too little noise.
-    noise = max(float(np.mean(squares[rows.train])), float(np.mean(squares[rows.validation])), LEAST_NOISE)
+    told = (float(np.mean(squares[lesson.telling(some)])) for some in (rows.train, rows.validation))
+    noise = max(*told, LEAST_NOISE)
     if not wanted.plain:
         c = amplitude(g, y, noise)
     return c, noise

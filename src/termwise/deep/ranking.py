@@ -15,15 +15,18 @@ Strengths = Mapping[Subset, float]
 MOST_RANKED = 1000  # sets that are looked at for being parts of others
 
 
-def set_strengths(networks: Networks, which: int, sources: Sequence[int], max_size: int) -> Strengths:
+def set_strengths(
+    networks: Networks, which: int, X: Array, sources: Sequence[int], max_size: int
+) -> Strengths:
     """The strength of every set that leads the weights of some unit of the first layer.
 
     Columns meet in the units of the first layer. A unit says of the columns with its r largest weights that
     they interact: by the least of these, times what it adds to the output at most, the product of absolute
-    weights behind it. That is summed over units. `sources` is the column that each number comes from: one of
-    several numbers has the length of their weights.
+    weights behind it. That is summed over units. The weight of a column is the standard deviation of what the
+    unit reads there over the rows X: that of one standardised number is its weight, and that of levels, whose
+    numbers move against each other, less than the length of theirs. `sources` is the column of each number.
     """
-    first = _by_column(networks.weights[0][which], sources)
+    first = _by_column(networks.weights[0][which], X, sources)
     behind = np.ones(networks.weights[-1].shape[2])
     for weight in reversed(networks.weights[1:]):
         behind = np.abs(weight[which]) @ behind
@@ -37,10 +40,9 @@ def set_strengths(networks: Networks, which: int, sources: Sequence[int], max_si
     return {columns: strength for columns, strength in found.items() if strength > 0.0}
 
 
-def _by_column(weights: Array, sources: Sequence[int]) -> Array:
-    squares = np.zeros((max(sources) + 1, weights.shape[1]))
-    np.add.at(squares, np.asarray(sources), weights[: len(sources)] ** 2)
-    return np.sqrt(squares)
+def _by_column(weights: Array, X: Array, sources: Sequence[int]) -> Array:
+    own = [np.flatnonzero(np.asarray(sources) == column) for column in range(max(sources) + 1)]
+    return np.array([np.std(X[:, places] @ weights[places], axis=0) for places in own])
 
 
 def mean_strengths(each: Sequence[Strengths]) -> Strengths:

@@ -53,6 +53,11 @@ def fit_ticket(
     return Ticket(trained(start, lesson, how, last, Wanted(masks=masks)), start, masks)
 
 
+def masks_of(networks: Networks) -> tuple[Array, ...]:
+    """One where a weight is left."""
+    return tuple((weight != 0.0).astype(float) for weight in networks.weights)
+
+
 def pruned_masks(networks: Networks, masks: tuple[Array, ...], left: float) -> tuple[Array, ...]:
     """Masks of the largest weights of each layer, this part of them all; more of the last layer."""
     found = []

@@ -19,6 +19,7 @@ from termwise.errors import NumericalError
 from termwise.measures.base import Array
 
 LEAST_FALL = 1e-4  # by which part a validation score must fall to count as better
+LEAST_TELLING = 10  # rows of which the noise can be told
 LEAST_LEFT_OUT = 2  # different rows, on average, if equal ones are to stay together
 SLOWER = 0.3  # by which the step is shortened
 
@@ -76,11 +77,26 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """What is learned from: rows as numbers, a standardised target, and how they part."""
+    """What is learned from: rows as numbers, a standardised target, and how they part.
+
+    `complete` says which rows have all their cells, if some have not.
+    """
 
     X: Array
     y: Array
     rows: Rows
+    complete: NDArray[np.bool_] | None = None
+
+    def telling(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Those of some rows that say how large the noise is: where cells are missing, errors are larger."""
+        if self.complete is None or np.count_nonzero(self.complete[rows]) < LEAST_TELLING:
+            return rows
+        return rows[self.complete[rows]]
+
+    def only(self, chosen: NDArray[np.intp], rng: np.random.Generator) -> Lesson:
+        """Some rows, which part anew."""
+        complete = None if self.complete is None else self.complete[chosen]
+        return Lesson(self.X[chosen], self.y[chosen], parted(self.X[chosen], rng), complete)
 
 
 def parted(X: Array, rng: np.random.Generator, part: float = 0.1) -> Rows:

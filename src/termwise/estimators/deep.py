@@ -14,7 +14,7 @@ from termwise.deep.networks import inputs_of
 from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading, Seen, summed
 from termwise.deep.rank_one import log_density, log_evidence
 from termwise.encode.dense import DenseEncoder
-from termwise.errors import OptionError, TableError, TermError
+from termwise.errors import NoTermsError, OptionError, TableError
 from termwise.estimators.base import keep_arguments, seed_of
 from termwise.estimators.interactions import interactions_of
 from termwise.estimators.numbers import UNKNOWN, as_numbers, bent
@@ -61,8 +61,6 @@ BELONGS = (
     ("learning_rate", None, TRAINED),
 )
 SEEN = 2000  # rows that are kept, to draw terms
-
-Inputs = tuple[tuple[int, ...], ...]  # the numbers of a row that each network reads
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +158,7 @@ class DeepKernelRegressor(TermRegressor):
         """
         require_torch(type(self).__name__)
         from termwise.deep.folds import FEW_ROWS, FEWEST, error_of_folds
+        from termwise.deep.tickets import masks_of
         from termwise.deep.training import Lesson, parted, threads
 
         self._check_options()
@@ -177,12 +176,14 @@ class DeepKernelRegressor(TermRegressor):
             sets, trend = self._sets(dense, encoded, target.y, rows, asking)
             # In the order of the draw, as the first of them stand for all where cells are missing.
             reading = Reading(dense, encoded[seeing.permutation(len(encoded))[:SEEN]], trend)
-            lesson = Lesson(spread, target.y - reading.base(spread), rows)
-            inputs = inputs_of(sets, dense.sources)
-            learned = self._learned(lesson, inputs, training)
+            whole = Lesson(spread, target.y, rows, np.isnan(encoded).sum(axis=1) == 0)
+            lesson = replace(whole, y=target.y - reading.base(spread))
+            make = partial(self._learned, inputs_of(sets, dense.sources), rng=training)
+            learned = make(lesson)
             if FEWEST <= table.n_rows <= FEW_ROWS:
-                anew = partial(self._predictor, inputs, dense.sources, rng=training)
-                error = error_of_folds(spread, target.y, anew, training)
+                masks = masks_of(learned.networks) if self.sparsity else None
+                anew = partial(self._predictor, partial(make, masks=masks), dense.sources, training)
+                error = error_of_folds(whole, anew, training)
                 learned = learned.with_noise(max(learned.noise, error), lesson)
         known = self._rank_one if self.kernel in RANK_ONE else self._embedded
         found = known(learned, reading, sets, lesson)
@@ -238,8 +239,14 @@ class DeepKernelRegressor(TermRegressor):
             return SMALL
         return LARGE if n_rows <= MANY_ROWS else LARGER
 
-    def _learned(self, lesson: Lesson, inputs: Inputs, rng: np.random.Generator) -> Any:
-        """Networks that were trained, with the kernel on them."""
+    def _learned(
+        self,
+        inputs: tuple[tuple[int, ...], ...],
+        lesson: Lesson,
+        rng: np.random.Generator,
+        masks: tuple[Array, ...] | None = None,
+    ) -> Any:
+        """Networks that were trained, with the kernel on them; pruned anew if no masks say what is left."""
         from termwise.deep.embedded import Embedding, fit_embedded
         from termwise.deep.optimal import Shape, Wanted, fit_optimal
         from termwise.deep.tickets import Pruning, fit_ticket
@@ -248,22 +255,23 @@ class DeepKernelRegressor(TermRegressor):
         shape, how = Shape(inputs, hidden), self._descent(hidden)
         if self.kernel in EMBEDDED:
             return fit_embedded(lesson, Embedding(self.kernel, hidden, self.n_inducing), how, rng)
-        if self.sparsity:
+        if self.sparsity and masks is None:
             return fit_ticket(lesson, shape, how, rng, Pruning(self.sparsity, self.rewind)).found
-        wanted = Wanted(self.penalty, self.kernel == "network", self.n_restarts)
+        starts = self.n_restarts if masks is None else 1
+        wanted = Wanted(self.penalty, self.kernel == "network", starts, masks)
         return fit_optimal(lesson, shape, how, rng, wanted)
 
     def _predictor(
-        self, inputs: Inputs, sources: Sequence[int], lesson: Lesson, rng: np.random.Generator
+        self, make: Callable[[Lesson], Any], sources: Sequence[int], rng: np.random.Generator, lesson: Lesson
     ) -> Callable[[Array], Array]:
-        """All but the sets learned from some rows: a function of others."""
+        """All but the sets learned from some rows, with the mean function: a function of others."""
         from termwise.deep.detector import Sample, trend
 
         nets: tuple[Any, ...] = ()
         if self.mean == "detector":
             nets = trend(Sample(lesson.X, lesson.y, sources, lesson.rows), self._search(), rng)
         left = replace(lesson, y=lesson.y - summed(nets, lesson.X))
-        found = self._learned(left, inputs, rng)
+        found = make(left)
         return lambda X: summed(nets, X) + found.mean(X)
 
     def _rank_one(self, found: Optimal, reading: Reading, sets: tuple[Subset, ...], lesson: Lesson) -> _Found:
@@ -306,22 +314,35 @@ class DeepKernelRegressor(TermRegressor):
             _number("learning_rate", self.learning_rate, 1e-12, np.inf)
         if self.rewind and not self.sparsity:
             raise OptionError(f"rewind is {self.rewind!r} and nothing is pruned; set sparsity, as in 0.8")
+        if self.rewind >= self.max_epochs:
+            raise OptionError(
+                f"rewind is {self.rewind!r} and max_epochs {self.max_epochs!r}; go back to before the end"
+            )
         for name, default, kernels in BELONGS:
             given = getattr(self, name)
             changed = given is not None if default is None else given != default
             if changed and self.kernel not in kernels:
+                owners = " or ".join(f"{kernel!r}" for kernel in kernels)
                 raise OptionError(
-                    f"{name} is {given!r} and kernel is {self.kernel!r}; it belongs to kernel={kernels[0]!r}"
+                    f"{name} is {given!r} and kernel is {self.kernel!r}; it belongs to kernel={owners}"
                 )
 
-    def _ranked(self) -> Ranked:
-        """The terms by how much each varies over rows that were learned from."""
+    def _with_terms(self) -> RankOnePosterior:
         self._check_has_posterior()
         posterior: Any = self.posterior_
         if not isinstance(posterior, RankOnePosterior):
-            raise TermError(
+            raise NoTermsError(
                 f"kernel={self.kernel!r} has no terms: it is one function of all columns; use 'iok'"
             )
+        return posterior
+
+    def _latent_constant(self) -> float:
+        self._with_terms()
+        return super()._latent_constant()
+
+    def _ranked(self) -> Ranked:
+        """The terms by how much each varies over rows that were learned from."""
+        posterior = self._with_terms()
         covariance = posterior.term_covariance()
         variances = np.diag(covariance)
         shares = variances / max(float(variances.sum()), 1e-300)

@@ -45,7 +45,8 @@ class PosteriorRegressor(RegressorMixin, FittedModel):
 
         Both in the units of the target. Columns are matched by name; a missing cell or an unseen level
         leaves out the terms that need it, and adds their variance. Where a model is of all columns at once,
-        along directions or on the sphere, it stands at the mean, and adds nothing.
+        along directions or on the sphere, it stands at the mean, and adds nothing; of networks it stands
+        there too, and adds how far off that may be.
         Counts are those of this exposure, of one if none is given: their mean is that of the rate over what
         is not known of it, and their standard deviation has both. With `likelihood="student"` the standard
         deviation is that of the rows without the outliers: of a normal with the same middle 68 %.
