@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -358,3 +359,21 @@ def test_a_trend_is_added_to_the_process() -> None:
     base = posterior.reading.base(posterior.reading.dense.spread(encoded))
     assert np.var(model.target_scale_.forward(y) - base) < 0.2
     assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 0.3
+
+
+def test_a_picture_without_the_leading_term_says_so() -> None:
+    X, _ = waves(60)
+    model = DeepKernelRegressor(sets=["a:b:c", "d"], max_epochs=40, hidden=(8,)).fit(X, 3.0 * X.a + X.b)
+    with pytest.warns(UserWarning, match=r"'a:b:c' has \d+% .* and is not drawn, as it is of 3 features"):
+        model.explain().plot()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.explain(terms=["d"]).plot()
+
+
+def test_kernels_without_terms_have_no_constant_either() -> None:
+    X, y = waves(30)
+    model = DeepKernelRegressor(**KINDS["rbf"]).fit(X, y)
+    assert not hasattr(model, "terms_")
+    with pytest.raises(TermError, match="no terms"):
+        model.constant_  # noqa: B018

@@ -17,7 +17,7 @@ from termwise.estimators.runs import explained_of, runnable_of
 from termwise.explain import concurvity, cumulative
 from termwise.explain.concurvity import Concurvity
 from termwise.explain.cumulative import CumulativeScore, Parts, Scores
-from termwise.explain.effects import Effect, effect
+from termwise.explain.effects import DRAWN, Effect, effect
 from termwise.explain.explanation import Explanation, LocalExplanation
 from termwise.explain.runnable import Runnable
 from termwise.explain.terms import Term
@@ -140,14 +140,15 @@ class TermModel(FittedModel):
             return self._explain_rows(X)
         whole_number("n_terms", n_terms, at_least=0)
         ranked = self._ranked()
-        leading = [term for term in ranked.terms if term.order <= 2][:n_terms]
+        leading = [term for term in ranked.terms if term.order <= DRAWN][:n_terms]
         quantity, target = self._quantity()
         effects = tuple(
             replace(self._effect(term), quantity=quantity, target=target)
             for term in (leading if terms is None else ranked.named(terms))
         )
         runs, explains = self._runs(), explained_of(self)
-        return Explanation(ranked.table, ranked.order_shares, effects, self.explained_, runs, explains)
+        parts = ranked.table, ranked.order_shares, effects, self.explained_, runs, explains
+        return Explanation(*parts, named=terms is not None)
 
     def _effect(self, term: Term) -> Effect:
         """One term on a grid, in the units of the target."""

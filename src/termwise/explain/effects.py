@@ -18,7 +18,7 @@ from termwise.posterior.posterior import Posterior
 GRID_1D, GRID_2D = 101, 33
 SLICES = (0.1, 0.5, 0.9)  # quantiles of the third number at which a term of three features is shown
 MOST_SLICES = 6  # of the third column, if it has levels
-MOST_FEATURES = 3
+DRAWN, MOST_FEATURES = 2, 3  # of a term that is drawn unasked, and if it is named
 BAND = 2.0  # standard deviations on either side of a mean
 
 

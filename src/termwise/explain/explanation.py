@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from termwise.errors import TermError
-from termwise.explain.effects import Effect, band_end
+from termwise.explain.effects import DRAWN, Effect, band_end
 from termwise.explain.plain import frame_of, plain
 from termwise.explain.runnable import Runnable
 from termwise.explain.terms import column_names, found_term
@@ -31,6 +32,7 @@ class Explanation:
     explained: float = np.nan
     runs: Runnable | None = None  # the model itself, for a page in which it can be tried
     explains: str = ""  # of what `explained` is a part, in words
+    named: bool = False  # whether the effects are those that were asked for
 
     def __repr__(self) -> str:
         """How much is explained, and the leading terms, in one line."""
@@ -78,7 +80,22 @@ class Explanation:
         """Draw the effects of the leading terms; returns a matplotlib figure."""
         from termwise.display.effects import EffectsDisplay
 
-        return EffectsDisplay(self).plot(**style).figure_
+        picture = EffectsDisplay(self).plot(**style).figure_
+        self._warn_of_leading_terms()
+        return picture
+
+    def _warn_of_leading_terms(self) -> None:
+        """A picture that lacks what is larger than all that it shows should not pass for the whole."""
+        if self.named:
+            return
+        first = self.sobol[0]
+        if first["order"] > DRAWN:
+            warnings.warn(
+                f"the term {first['term']!r} has {first['share']:.0%} of what is explained and is not drawn, "
+                f"as it is of {first['order']} features; explain(terms=[...]) draws terms of three, and "
+                "explain(X) tells of single rows",
+                stacklevel=3,
+            )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Show the page in a notebook."""
