@@ -146,19 +146,19 @@ def test_where_a_cell_is_missing_an_effect_is_what_the_row_gets() -> None:
 @pytest.mark.parametrize("kernel", ["iok", "rbf"])
 def test_a_missing_cell_makes_a_prediction_less_sure(kernel: str) -> None:
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((1400, 3))
-    y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * rng.standard_normal(1400)
+    X = rng.standard_normal((1250, 3))
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * rng.standard_normal(1250)
     options: dict[str, Any] = {"sets": ["x0", "x1:x2"]} if kernel == "iok" else {"hidden": (32, 32)}
-    model = DeepKernelRegressor(kernel=kernel, max_epochs=80, random_state=0, **options).fit(X[:400], y[:400])
+    model = DeepKernelRegressor(kernel=kernel, max_epochs=80, random_state=0, **options).fit(X[:250], y[:250])
     for lacking in ([0], [2], [1, 2]):
-        new = X[400:].copy()
+        new = X[250:].copy()
         new[:, lacking] = np.nan
         mean, std = model.predict(new, return_std=True)
-        inside = np.mean(np.abs(y[400:] - mean) < 1.96 * std)
+        inside = np.mean(np.abs(y[250:] - mean) < 1.96 * std)
         assert 0.85 < inside <= 1.0
-        assert np.mean(std**2) == pytest.approx(np.mean((y[400:] - mean) ** 2), rel=0.4)
+        assert np.mean(std**2) == pytest.approx(np.mean((y[250:] - mean) ** 2), rel=0.4)
         both = new.copy()
-        both[::2] = X[400:][::2]  # rows of both kinds
+        both[::2] = X[250:][::2]  # rows of both kinds
         np.testing.assert_allclose(model.predict(both, return_std=True)[1][1::2], std[1::2], rtol=1e-6)
 
 
@@ -338,16 +338,13 @@ def test_who_predicts_no_better_than_the_mean_is_stuck() -> None:
 
 def test_rows_left_out_are_new_to_the_mean_too() -> None:
     """Else its errors of them would say too little noise."""
-    covered = []
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        X = rng.uniform(-1.7, 1.7, (1150, 4))
-        y = X[:, 0] * X[:, 1] + rng.standard_normal(1150)
-        options = {"sets": ["x0", "x1"], "n_seeds": 1, "max_epochs": 60, "hidden": (16,)}
-        model = DeepKernelRegressor(mean="detector", random_state=seed, **options).fit(X[:150], y[:150])
-        mean, std = model.predict(X[150:], return_std=True)
-        covered.append(np.mean(np.abs(y[150:] - mean) < 1.645 * std))
-    assert np.mean(covered) > 0.85
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.7, 1.7, (1150, 4))
+    y = X[:, 0] * X[:, 1] + rng.standard_normal(1150)
+    options = {"sets": ["x0", "x1"], "n_seeds": 1, "max_epochs": 60, "hidden": (16,)}
+    model = DeepKernelRegressor(mean="detector", **options, random_state=0).fit(X[:150], y[:150])
+    mean, std = model.predict(X[150:], return_std=True)
+    assert np.mean(np.abs(y[150:] - mean) < 1.645 * std) > 0.85
 
 
 def test_a_trend_is_added_to_the_process() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from termwise.deep.training import Descent
@@ -16,7 +18,7 @@ class Told:
         self.model: list[tuple[int, ...]] = []
         self.asked: list[tuple[int, ...]] = []
 
-    def helps(self, columns: tuple[int, ...]) -> tuple[bool, bool]:
+    def helps(self, columns: tuple[int, ...], also: Sequence[tuple[int, ...]] = ()) -> tuple[bool, bool]:
         self.asked.append(columns)
         hidden = self.hidden_by is not None and self.hidden_by not in self.model and columns != self.hidden_by
         left = {one for one in self.helping if one not in self.model}
@@ -77,9 +79,11 @@ def test_a_trial_tells_a_set_that_acts_from_one_that_does_not() -> None:
     y = X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + 0.1 * rng.standard_normal(600)
     trial = Trial(X, y, range(4), Descent(max_epochs=60, patience=6), rng)
     assert trial.helps((0, 1)) == (True, False)
-    assert trial.helps((2, 3)) == (False, False)
+    assert trial.helps((2, 3), [(0, 1, 3), (1, 3)]) == (False, False)
     assert trial.helps((0, 1, 3)) == (False, True)  # no better than its parts
+    assert trial.helps((1, 3)) == (False, False)
     trial.keep([(0, 1)])
+    assert trial.helps((0, 1)) == (False, False)  # what was told before holds no longer
     assert trial.helps((0, 1, 3)) == (False, False)
 
 

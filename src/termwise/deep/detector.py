@@ -203,4 +203,4 @@ def _shrink(weights: Sequence[torch.Tensor], speed: torch.Tensor, step: float, d
     by = step * speed * float(np.clip((done - FREE) / SLOWLY, 0.0, 1.0))
     with torch.no_grad():
         for weight in weights:
-            weight.copy_(weight.sign() * (weight.abs() - by).clamp(min=0.0))
+            weight.sub_(weight.clamp(-by, by))

@@ -141,15 +141,18 @@ def fit_optimal(
 def first_networks(lesson: Lesson, shape: Shape, rng: np.random.Generator, starts: int = 1) -> Networks:
     """Networks at random, for each start."""
     networks = drawn_networks(shape.inputs * starts, shape.hidden, shape.outputs, rng)
-    train = lesson.rows.train
-    return _from_one(networks, lesson.X[train], lesson.y[train], starts)
+    owners = np.repeat(np.arange(starts), len(shape.inputs))
+    return from_one(networks, owners, lesson.X, lesson.y, lesson.rows.train)
 
 
-def _from_one(networks: Networks, X: Array, y: Array, starts: int) -> Networks:
-    """The same with last layers scaled so that c is one, the scale at which the evidence is highest."""
-    g = networks.outputs(X).sum(axis=2).reshape(starts, -1, len(X)).sum(axis=1)
-    c = np.repeat([amplitude(one, y, 0.5).mean for one in g], len(networks.inputs) // starts)[:, None, None]
-    return networks.scaled(c)
+def from_one(
+    networks: Networks, owners: NDArray[np.intp], X: Array, y: Array, train: NDArray[np.intp]
+) -> Networks:
+    """The same with last layers scaled so that c of each owner is one, where the evidence is highest."""
+    said = networks.outputs(X[train]).sum(axis=2)
+    sums = [said[owners == owner].sum(axis=0) for owner in range(owners[-1] + 1)]
+    c = np.array([amplitude(g, y[train], 0.5).mean for g in sums])
+    return networks.scaled(c[owners][:, None, None])
 
 
 def trained(

@@ -136,7 +136,8 @@ def threads(count: int | None) -> Iterator[None]:
 
 
 class Trainable:
-    """Networks as tensors of PyTorch, beside the rows that they read: as many for each start, start by start.
+    """Networks as tensors of PyTorch, beside the rows that they read: as many for each start, start by start,
+    unless `owners` says otherwise.
 
     They compute in float32, as their weights are found by noisy steps anyway; `dtype` can say otherwise.
     """
@@ -144,10 +145,16 @@ class Trainable:
     pace = 1.0
 
     def __init__(
-        self, networks: Networks, X: Array, starts: int = 1, dtype: torch.dtype = torch.float32
+        self,
+        networks: Networks,
+        X: Array,
+        starts: int = 1,
+        dtype: torch.dtype = torch.float32,
+        owners: NDArray[np.intp] | None = None,
     ) -> None:
         self.inputs, self.starts, self.dtype = networks.inputs, starts, dtype
-        self.owners = np.repeat(np.arange(starts), len(networks.inputs) // starts)
+        alike = np.repeat(np.arange(starts), len(networks.inputs) // starts)
+        self.owners = alike if owners is None else owners
         # Gathered anew for each minibatch: networks that read the same features would each keep a copy.
         self._cells = torch.as_tensor(np.column_stack([X, np.zeros(len(X))]), dtype=dtype)
         self._reads = torch.as_tensor(padded(networks.inputs, X.shape[1]))

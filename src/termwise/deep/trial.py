@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from scipy.stats import norm, t
 
-from termwise.deep.networks import inputs_of
-from termwise.deep.optimal import Shape, Wanted, fit_optimal
+from termwise.deep.networks import drawn_networks, inputs_of
+from termwise.deep.optimal import from_one
 from termwise.deep.ranking import is_part
-from termwise.deep.training import Descent, Lesson, Rows, parted
+from termwise.deep.training import Aim, Descent, Rows, Trainable, descend, parted
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 
@@ -55,21 +57,30 @@ class Trial:
         inner = parted(self.X[judged.train], drawing)
         self._rows = Rows(judged.train[inner.train], judged.train[inner.validation])
         self._judged = judged.validation
-        self.model: list[Subset] = [(column,) for column in range(max(self.sources) + 1)]
-        self._left = self._without(self.model, self.y)
+        self.model: list[Subset] = []
+        self.keep([(column,) for column in range(max(self.sources) + 1)])
 
     def keep(self, sets: Sequence[Subset]) -> None:
         """Learn the model anew with these too."""
         self.model += sets
-        self._left = self._without(self.model, self.y)
+        (self._left,) = self._without([self.model], self.y)
+        self._told: dict[Subset, tuple[bool, bool]] = {}
 
-    def helps(self, columns: Subset) -> tuple[bool, bool]:
+    def helps(self, columns: Subset, also: Sequence[Subset] = ()) -> tuple[bool, bool]:
         """Whether a set does, and whether its parts of one column less do, all together.
 
-        The set must help more than its parts, which may have more to learn by now.
+        The set must help more than its parts, which may have more to learn by now. Sets that may be asked for
+        next are learned beside it, as many take little longer than one.
         """
-        parts = list(combinations(columns, len(columns) - 1))
-        by_parts, by_set = (self._without(one, self._left)[self._judged] for one in (parts, [columns]))
+        if columns not in self._told:
+            together = list(dict.fromkeys([columns, *also]))
+            groups = [group for one in together for group in (_parts(one), [one])]
+            left = [errors[self._judged] for errors in self._without(groups, self._left)]
+            for one, by_parts, by_set in zip(together, left[::2], left[1::2], strict=True):
+                self._told[one] = self._verdict(by_parts, by_set)
+        return self._told[columns]
+
+    def _verdict(self, by_parts: Array, by_set: Array) -> tuple[bool, bool]:
         left = self._left[self._judged]
         least = min(left, by_parts, key=lambda errors: float(np.mean(np.abs(errors))))
         return better(least, by_set), better(left, by_parts)
@@ -81,29 +92,44 @@ class Trial:
         learn by now, each for itself.
         """
         singles = [(column,) for column in sorted({column for columns in sets for column in columns})]
-
-        def left(some: Sequence[Subset]) -> Array:
-            return self._without([*some, *singles], self._left)[self._judged]
-
         sets = list(sets)
-        whole = left(sets)
+        (whole,) = self._without([[*sets, *singles]], self._left)
         while len(sets) > 1:
             others = [[other for other in sets if other != one] for one in sets]
-            without = [left(some) for some in others]
-            least = int(np.argmin([np.mean(np.abs(errors)) for errors in without]))
-            if better(without[least], whole):
+            without = self._without([[*some, *singles] for some in others], self._left)
+            least = int(np.argmin([np.mean(np.abs(errors[self._judged])) for errors in without]))
+            if better(without[least][self._judged], whole[self._judged]):
                 break
             sets, whole = others[least], without[least]
         return sets
 
-    def _without(self, sets: Sequence[Subset], y: Array) -> Array:
-        """What small networks of these sets leave of y."""
-        scale = float(np.std(y[self._rows.train])) or 1.0
-        shape, wanted = Shape(inputs_of(sets, self.sources), SMALL), Wanted(plain=True)
-        lesson = Lesson(self.X, y / scale, self._rows)
-        found = fit_optimal(lesson, shape, self.how, self._learning, wanted)
-        left: Array = y - scale * found.networks.outputs(self.X).sum(axis=(0, 2))
-        return left
+    def _without(self, groups: Sequence[Sequence[Subset]], y: Array) -> list[Array]:
+        """What small networks of each group of sets leave of y, all groups trained side by side."""
+        drawing, shuffling = self._learning.spawn(2)
+        scale, rows, count = float(np.std(y[self._rows.train])) or 1.0, self._rows, len(groups)
+        owners = np.repeat(np.arange(count), [len(group) for group in groups])
+        inputs = inputs_of([one for group in groups for one in group], self.sources)
+        networks = from_one(drawn_networks(inputs, SMALL, 1, drawing), owners, self.X, y / scale, rows.train)
+        part = Trainable(networks, self.X, count, owners=owners)
+        target, own = torch.as_tensor(y / scale, dtype=part.dtype), torch.as_tensor(owners)
+
+        def errors(chosen: NDArray[np.intp]) -> torch.Tensor:
+            said = part.outputs(chosen).sum(dim=2)
+            summed = torch.zeros(count, chosen.size).index_add(0, own, said)
+            return ((target[chosen] - summed) ** 2).mean(dim=1)
+
+        def score() -> Array:
+            with torch.no_grad():
+                found: Array = errors(rows.validation).double().numpy()
+            return found
+
+        descend([part], Aim(lambda chosen: errors(chosen).sum(), score, rows.train), self.how, shuffling)
+        said = part.kept().outputs(self.X).sum(axis=2)
+        return [y - scale * said[owners == group].sum(axis=0) for group in range(count)]
+
+
+def _parts(columns: Subset) -> list[Subset]:
+    return list(combinations(columns, len(columns) - 1))
 
 
 def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
@@ -121,10 +147,11 @@ def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
         columns = waiting.pop(0)
         if columns in refused or columns in kept or is_part(columns, kept):
             continue
-        helps, parts_help = trial.helps(columns)
+        # After some in vain the next will most likely be, too, and can be asked for at once.
+        helps, parts_help = trial.helps(columns, waiting[: len(refused)])
         found, parts = [columns] if helps else [], list[Subset]()
         if parts_help and not helps and len(columns) > 2:
-            parts = list(combinations(columns, len(columns) - 1))
+            parts = _parts(columns)
             pairs = trial.needed(parts) if len(columns) == 3 else []
             found = pairs if len(pairs) > 1 else []
         if not helps:
