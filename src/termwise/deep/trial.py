@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -24,6 +24,7 @@ LEAST_ROWS = 10  # of fewer nobody knows whether a set helps
 JUDGED = 0.2  # of these say whether a set helps
 LEAST_GAIN = 0.02  # a part of what is unexplained, by which it must
 CHANCE = float(norm.sf(3.0))  # that it seems to help and does not: three standard errors, more of few rows
+LONGER = 3  # is the model trained than what is tried beside it: what it leaves would be learned by any set
 IN_VAIN = 6  # sets in a row that do not help, before no more are tried
 
 
@@ -63,7 +64,10 @@ class Trial:
     def keep(self, sets: Sequence[Subset]) -> None:
         """Learn the model anew with these too."""
         self.model += sets
-        (self._left,) = self._without([self.model], self.y)
+        longer = replace(
+            self.how, max_epochs=LONGER * self.how.max_epochs, patience=LONGER * self.how.patience
+        )
+        (self._left,) = self._without([self.model], self.y, longer)
         self._told: dict[Subset, tuple[bool, bool]] = {}
 
     def helps(self, columns: Subset, also: Sequence[Subset] = ()) -> tuple[bool, bool]:
@@ -103,7 +107,9 @@ class Trial:
             sets, whole = others[least], without[least]
         return sets
 
-    def _without(self, groups: Sequence[Sequence[Subset]], y: Array) -> list[Array]:
+    def _without(
+        self, groups: Sequence[Sequence[Subset]], y: Array, how: Descent | None = None
+    ) -> list[Array]:
         """What small networks of each group of sets leave of y, all groups trained side by side."""
         drawing, shuffling = self._learning.spawn(2)
         scale, rows, count = float(np.std(y[self._rows.train])) or 1.0, self._rows, len(groups)
@@ -123,7 +129,9 @@ class Trial:
                 found: Array = errors(rows.validation).double().numpy()
             return found
 
-        descend([part], Aim(lambda chosen: errors(chosen).sum(), score, rows.train), self.how, shuffling)
+        descend(
+            [part], Aim(lambda chosen: errors(chosen).sum(), score, rows.train), how or self.how, shuffling
+        )
         said = part.kept().outputs(self.X).sum(axis=2)
         return [y - scale * said[owners == group].sum(axis=0) for group in range(count)]
 
