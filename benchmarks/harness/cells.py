@@ -41,6 +41,7 @@ class Cell:
     test_rows: int | None = None
     features: int | None = None
     rmse: float | None = None  # in standard deviations of the training target
+    mae: float | None = None  # mean absolute error, in the same; cells of older versions have none
     accuracy: float | None = None
     auc: float | None = None
     log_density: float | None = None  # mean over rows; of labels the log likelihood

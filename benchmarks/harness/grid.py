@@ -28,6 +28,7 @@ SIGNIFICANT = (
 DECIMALS = {"terms": 1}  # else 3
 ABOUT = {
     "rmse": "root mean squared error, in standard deviations of the training target",
+    "mae": "mean absolute error, in standard deviations of the training target",
     "mse": "mean squared error, in variances of the training target",
     "accuracy": "part of the test rows whose label was predicted",
     "auc": "area under the ROC curve",

@@ -74,6 +74,7 @@ def _of_numbers(predicted: Predicted, y: np.ndarray) -> dict[str, float | None]:
     density = -0.5 * z**2 - np.log(predicted.std) - 0.5 * np.log(2.0 * np.pi)
     return {
         "rmse": float(np.sqrt(np.mean((y - predicted.mean) ** 2))),
+        "mae": float(np.mean(np.abs(y - predicted.mean))),
         "log_density": float(np.mean(density)),
         "coverage": float(np.mean(np.abs(z) <= ndtri(0.5 + INTERVAL / 2.0))),
     }

@@ -82,7 +82,10 @@ def test_average_and_median_are_over_the_sets_of_each_model():
 @pytest.mark.parametrize(
     ("score", "best_first"),
     [
-        *((score, "abc") for score in ("rmse", "fit_seconds", "predict_seconds", "peak_megabytes", "terms")),
+        *(
+            (score, "abc")
+            for score in ("rmse", "mae", "fit_seconds", "predict_seconds", "peak_megabytes", "terms")
+        ),
         *((score, "cba") for score in ("accuracy", "auc", "log_density", "ten_terms")),
         ("coverage", "bca"),
     ],
