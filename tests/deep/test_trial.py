@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from termwise.deep.training import Descent
-from termwise.deep.trial import IN_VAIN, Trial, better, tried
+from termwise.deep.trial import IN_VAIN, JUDGED, Trial, better, folds, tried
 
 
 class Told:
@@ -85,6 +86,27 @@ def test_a_trial_tells_a_set_that_acts_from_one_that_does_not() -> None:
     trial.keep([(0, 1)])
     assert trial.helps((0, 1)) == (False, False)  # what was told before holds no longer
     assert trial.helps((0, 1, 3)) == (False, False)
+
+
+@pytest.mark.parametrize(("n", "count"), [(10, 5), (160, 5), (1000, 1)])
+def test_of_few_rows_each_is_judged_once_by_what_others_tell(n: int, count: int) -> None:
+    X = np.random.default_rng(0).standard_normal((n, 2))
+    found = folds(X, np.random.default_rng(1))
+    parts = np.array([[fold.train, fold.validation, fold.judged] for fold in found])
+    assert len(found) == count
+    np.testing.assert_array_equal(parts.sum(axis=1), 1)
+    assert np.all(parts.any(axis=2))
+    judged = parts[:, 2].sum()
+    assert judged == (n if count > 1 else JUDGED * n)
+
+
+def test_a_trial_of_few_rows_is_sure_of_what_a_fifth_of_them_could_not_say() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.7, 1.7, (60, 3))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(60)
+    trial = Trial(X, y, range(3), Descent(max_epochs=60), rng)
+    assert trial.helps((0, 1), [(0, 2)]) == (True, False)
+    assert trial.helps((0, 2)) == (False, False)
 
 
 def test_a_gain_must_be_sure_and_of_some_size() -> None:

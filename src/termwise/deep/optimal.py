@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -142,17 +143,21 @@ def first_networks(lesson: Lesson, shape: Shape, rng: np.random.Generator, start
     """Networks at random, for each start."""
     networks = drawn_networks(shape.inputs * starts, shape.hidden, shape.outputs, rng)
     owners = np.repeat(np.arange(starts), len(shape.inputs))
-    return from_one(networks, owners, lesson.X, lesson.y, lesson.rows.train)
+    train = lesson.rows.train
+    return from_one(networks, owners, lesson.X[train], [lesson.y[train]] * starts)
 
 
-def from_one(
-    networks: Networks, owners: NDArray[np.intp], X: Array, y: Array, train: NDArray[np.intp]
-) -> Networks:
-    """The same with last layers scaled so that c of each owner is one, where the evidence is highest."""
-    said = networks.outputs(X[train]).sum(axis=2)
-    sums = [said[owners == owner].sum(axis=0) for owner in range(owners[-1] + 1)]
-    c = np.array([amplitude(g, y[train], 0.5).mean for g in sums])
-    return networks.scaled(c[owners][:, None, None])
+def from_one(networks: Networks, owners: NDArray[np.intp], X: Array, targets: Sequence[Array]) -> Networks:
+    """The same with last layers scaled so that c of each owner is one, where the evidence is highest.
+
+    Each owner has a target, of which rows that are NaN are not learned from.
+    """
+    said = networks.outputs(X).sum(axis=2)
+    c = []
+    for owner, y in enumerate(targets):
+        known = np.isfinite(y)
+        c.append(amplitude(said[owners == owner].sum(axis=0)[known], y[known], 0.5).mean)
+    return networks.scaled(np.array(c)[owners][:, None, None])
 
 
 def trained(

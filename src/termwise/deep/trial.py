@@ -11,17 +11,18 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
+from termwise.deep.folds import FEW_ROWS
 from termwise.deep.networks import drawn_networks, inputs_of
 from termwise.deep.optimal import from_one
 from termwise.deep.ranking import is_part
-from termwise.deep.training import Aim, Descent, Rows, Trainable, descend, parted
+from termwise.deep.training import Aim, Descent, Trainable, cut, descend, parted
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 
 SMALL = (32, 32)  # hidden layers of the additive model
 MOST_TRIED = 10_000  # rows on which sets are tried: more would say the same of those that matter
 LEAST_ROWS = 10  # of fewer nobody knows whether a set helps
-JUDGED = 0.2  # of these say whether a set helps
+JUDGED = 0.2  # of these say whether a set helps; of few rows all do, each such part by what others tell
 LEAST_GAIN = 0.02  # a part of what is unexplained, by which it must
 CHANCE = float(norm.sf(3.0))  # that it seems to help and does not: three standard errors, more of few rows
 LONGER = 3  # is the model trained than what is tried beside it: what it leaves would be learned by any set
@@ -36,12 +37,42 @@ class Verdict:
     refused: tuple[Subset, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Which rows are learned from, which say when to stop, and which whether a set helps; truth values."""
+
+    train: NDArray[np.bool_]
+    validation: NDArray[np.bool_]
+    judged: NDArray[np.bool_]
+
+
+def folds(X: Array, rng: np.random.Generator) -> list[Fold]:
+    """One, or of few rows as many as it takes for each row to be judged."""
+    n = len(X)
+    ends = [round(part * n) for part in np.arange(JUDGED, 1.0 - 1e-9, JUDGED)]
+    pieces = cut(X, rng, ends) if n <= FEW_ROWS else [parted(X, rng, JUDGED).validation]
+    found = []
+    for judged in filter(len, pieces):
+        others = np.setdiff1d(np.arange(n), judged)
+        inner = parted(X[others], rng)
+        found.append(
+            Fold(
+                *(
+                    np.isin(np.arange(n), rows)
+                    for rows in (others[inner.train], others[inner.validation], judged)
+                )
+            )
+        )
+    return found
+
+
 @dataclass(eq=False)
 class Trial:
     """An additive model that is learned anew with each set that helps.
 
     Beside networks of all single columns, sets are tried one by one. Each learns what the model so far has
-    left of the target, of rows that are neither learned from nor say when to stop.
+    left of the target, of rows that are neither learned from nor say when to stop. What is left is (folds,
+    rows): each fold has a model of its own.
     """
 
     X: Array
@@ -54,10 +85,7 @@ class Trial:
         drawing, self._learning = self.rng.spawn(2)
         chosen = np.sort(drawing.permutation(len(self.y))[:MOST_TRIED])
         self.X, self.y = self.X[chosen], self.y[chosen]
-        judged = parted(self.X, drawing, JUDGED)
-        inner = parted(self.X[judged.train], drawing)
-        self._rows = Rows(judged.train[inner.train], judged.train[inner.validation])
-        self._judged = judged.validation
+        self._folds = folds(self.X, drawing)
         self.model: list[Subset] = []
         self.keep([(column,) for column in range(max(self.sources) + 1)])
 
@@ -67,7 +95,7 @@ class Trial:
         longer = replace(
             self.how, max_epochs=LONGER * self.how.max_epochs, patience=LONGER * self.how.patience
         )
-        (self._left,) = self._without([self.model], self.y, longer)
+        (self._left,) = self._without([self.model], np.tile(self.y, (len(self._folds), 1)), longer)
         self._told: dict[Subset, tuple[bool, bool]] = {}
 
     def helps(self, columns: Subset, also: Sequence[Subset] = ()) -> tuple[bool, bool]:
@@ -79,13 +107,13 @@ class Trial:
         if columns not in self._told:
             together = list(dict.fromkeys([columns, *also]))
             groups = [group for one in together for group in (_parts(one), [one])]
-            left = [errors[self._judged] for errors in self._without(groups, self._left)]
+            left = [self._judged(errors) for errors in self._without(groups, self._left)]
             for one, by_parts, by_set in zip(together, left[::2], left[1::2], strict=True):
                 self._told[one] = self._verdict(by_parts, by_set)
         return self._told[columns]
 
     def _verdict(self, by_parts: Array, by_set: Array) -> tuple[bool, bool]:
-        left = self._left[self._judged]
+        left = self._judged(self._left)
         least = min(left, by_parts, key=lambda errors: float(np.mean(np.abs(errors))))
         return better(least, by_set), better(left, by_parts)
 
@@ -101,39 +129,59 @@ class Trial:
         while len(sets) > 1:
             others = [[other for other in sets if other != one] for one in sets]
             without = self._without([[*some, *singles] for some in others], self._left)
-            least = int(np.argmin([np.mean(np.abs(errors[self._judged])) for errors in without]))
-            if better(without[least][self._judged], whole[self._judged]):
+            least = int(np.argmin([np.mean(np.abs(self._judged(errors))) for errors in without]))
+            if better(self._judged(without[least]), self._judged(whole)):
                 break
             sets, whole = others[least], without[least]
         return sets
 
+    def _judged(self, errors: Array) -> Array:
+        """Those of each fold's own rows, of errors (folds, rows)."""
+        return np.concatenate([row[fold.judged] for row, fold in zip(errors, self._folds, strict=True)])
+
     def _without(
         self, groups: Sequence[Sequence[Subset]], y: Array, how: Descent | None = None
     ) -> list[Array]:
-        """What small networks of each group of sets leave of y, all groups trained side by side."""
+        """What small networks of each group of sets leave of y (folds, rows), all trained side by side."""
         drawing, shuffling = self._learning.spawn(2)
-        scale, rows, count = float(np.std(y[self._rows.train])) or 1.0, self._rows, len(groups)
-        owners = np.repeat(np.arange(count), [len(group) for group in groups])
-        inputs = inputs_of([one for group in groups for one in group], self.sources)
-        networks = from_one(drawn_networks(inputs, SMALL, 1, drawing), owners, self.X, y / scale, rows.train)
-        part = Trainable(networks, self.X, count, owners=owners)
-        target, own = torch.as_tensor(y / scale, dtype=part.dtype), torch.as_tensor(owners)
-
-        def errors(chosen: NDArray[np.intp]) -> torch.Tensor:
-            said = part.outputs(chosen).sum(dim=2)
-            summed = torch.zeros(count, chosen.size).index_add(0, own, said)
-            return ((target[chosen] - summed) ** 2).mean(dim=1)
-
-        def score() -> Array:
-            with torch.no_grad():
-                found: Array = errors(rows.validation).double().numpy()
-            return found
-
-        descend(
-            [part], Aim(lambda chosen: errors(chosen).sum(), score, rows.train), how or self.how, shuffling
+        every = [(fold, group) for fold in range(len(self._folds)) for group in groups]
+        own = np.array([fold for fold, _ in every])
+        owners = np.repeat(np.arange(len(every)), [len(group) for _, group in every])
+        train, validation = (
+            np.array([getattr(fold, name) for fold in self._folds]) for name in ("train", "validation")
         )
+        scale = np.array([float(np.std(left[rows])) or 1.0 for left, rows in zip(y, train, strict=True)])
+        target = y / scale[:, None]
+        inputs = inputs_of([one for _, group in every for one in group], self.sources)
+        drawn = drawn_networks(inputs, SMALL, 1, drawing)
+        networks = from_one(drawn, owners, self.X, np.where(train, target, np.nan)[own])
+        part = Trainable(networks, self.X, len(every), owners=owners)
+        descend([part], _aim(part, target[own], train[own], validation[own]), how or self.how, shuffling)
         said = part.kept().outputs(self.X).sum(axis=2)
-        return [y - scale * said[owners == group].sum(axis=0) for group in range(count)]
+        summed = np.array([said[owners == one].sum(axis=0) for one in range(len(every))])
+        left = y[:, None] - scale[:, None, None] * summed.reshape(len(self._folds), len(groups), -1)
+        return list(left.swapaxes(0, 1))
+
+
+def _aim(part: Trainable, y: Array, train: NDArray[np.bool_], validation: NDArray[np.bool_]) -> Aim:
+    """Mean squared errors of the sums of each owner's networks, each of its own target and rows."""
+    target, owners = torch.as_tensor(y, dtype=part.dtype), torch.as_tensor(part.owners)
+    learned, left_out = (torch.as_tensor(rows, dtype=part.dtype) for rows in (train, validation))
+
+    def errors(chosen: NDArray[np.intp], counted: torch.Tensor) -> torch.Tensor:
+        said = part.outputs(chosen).sum(dim=2)
+        summed = torch.zeros(part.starts, chosen.size).index_add(0, owners, said)
+        squares = counted[:, chosen] * (target[:, chosen] - summed) ** 2
+        return squares.sum(dim=1) / counted[:, chosen].sum(dim=1).clamp(min=1.0)
+
+    stopping = np.flatnonzero(validation.any(axis=0))
+
+    def score() -> Array:
+        with torch.no_grad():
+            found: Array = errors(stopping, left_out).double().numpy()
+        return found
+
+    return Aim(lambda chosen: errors(chosen, learned).sum(), score, np.flatnonzero(train.any(axis=0)))
 
 
 def _parts(columns: Subset) -> list[Subset]:
