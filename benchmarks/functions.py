@@ -1,14 +1,9 @@
-"""The made-up functions of table 2, and what networks learn of them. Deep kernels (2020).
-
-Every fit is kept in a file as soon as it is made, with the commit that made it, and never made again: all of
-them take hours. Delete its line to have it again. Seconds are of machines that did other things too.
-"""
+"""The made-up functions of table 2, and what networks learn of them. Deep kernels (2020)."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +11,7 @@ import numpy as np
 from benchmarks.data import REPOSITORY
 from benchmarks.harness.models import version
 from benchmarks.harness.ours import DEEP
+from benchmarks.kept import Kept
 from benchmarks.timing import seconds
 from termwise import DeepKernelRegressor
 
@@ -130,40 +126,15 @@ def _text(columns: Iterable[int]) -> str:
 
 
 class Fits:
-    """Those that a file has, and more as they are asked for; without a file they are forgotten."""
+    """Those that a file has, and more as they are asked for."""
 
     def __init__(self, path: Path | None) -> None:
-        self.path = path
+        self.kept = Kept(Fit, path)
 
     def of(self, function: str, method: str, seed: int, part: float = 1.0) -> Fit:
         """The one that was made before, by whomever, or a new one."""
-        known = {fit.key: fit for fit in self.read()}
-        found = known.get((function, method, seed, part))
-        return self._keep(fitted(function, method, seed, part)) if found is None else found
-
-    def read(self) -> list[Fit]:
-        """All that are kept."""
-        if self.path is None or not self.path.exists():
-            return []
-        kinds = {field.name: {"int": int, "float": float}.get(str(field.type), str) for field in fields(Fit)}
-        with open(self.path, encoding="utf-8", newline="") as file:
-            return [
-                Fit(**{name: kinds[name](text) for name, text in row.items()}) for row in csv.DictReader(file)
-            ]
-
-    def _keep(self, fit: Fit) -> Fit:
-        if self.path is not None:
-            new = not self.path.exists()
-            with open(self.path, "a", encoding="utf-8", newline="") as file:
-                table = csv.DictWriter(file, [field.name for field in fields(Fit)], lineterminator="\n")
-                if new:
-                    table.writeheader()
-                table.writerow({name: _short(value) for name, value in asdict(fit).items()})
-        return fit
-
-
-def _short(value: float | str) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+        key = function, method, seed, part
+        return self.kept.of(key, lambda: fitted(*key))
 
 
 def fitted(function: str, method: str, seed: int, part: float) -> Fit:

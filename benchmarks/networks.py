@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,15 @@ from benchmarks.figures import Figure
 from benchmarks.functions import FUNCTIONS, KEPT, Fits
 from benchmarks.harness.cells import Cell, read_cells
 from benchmarks.harness.compare import means
+from benchmarks.harness.models import version
 from benchmarks.harness.tables import TABLES
+from benchmarks.kept import Kept
 from benchmarks.published import published
 from benchmarks.timing import seconds
 from termwise import OAKRegressor, detect_interactions
 
 RESULTS = REPOSITORY / "benchmarks" / "results"
+RANKS, ADVICE = RESULTS / "deep-california.csv", RESULTS / "deep-advice.csv"
 PAIR = {"longitude", "latitude"}
 RUNS = 20
 SPREAD, FALLING = ("F1", "F2"), ("F1", "F5")  # the functions of tests 3 and 4
@@ -35,24 +40,55 @@ ROUNDED = 0.005  # a standard deviation that is printed as 0.00 is at most
 
 def run(quick: bool = False) -> Iterator[Figure]:
     """All of it takes hours; quick has one seed, one function and one small table."""
-    yield from first_pair(range(1 if quick else 5))
+    yield from first_pair(Kept(Ranks, None if quick else RANKS), range(1 if quick else 5))
     fits = Fits(None if quick else KEPT)
     yield from spread(fits, SPREAD[:1] if quick else SPREAD, 2 if quick else RUNS)
     yield from falling(fits, FALLING[:1] if quick else FALLING, range(1 if quick else 5), RESULTS)
-    yield from advised(["F1"] if quick else [*FUNCTIONS, *REAL])
+    names = ["F1"] if quick else [*FUNCTIONS, *REAL]
+    yield from advised(Kept(Advice, None if quick else ADVICE), names)
     yield from printed(read_cells(RESULTS / "deep" / "cells.csv"), _spreads(TABLES["deep"].sets))
 
 
-def first_pair(seeds: range) -> Iterator[Figure]:
+@dataclass(frozen=True)
+class Ranks:
+    """Where longitude and latitude stand among the sets that a detection finds, and whether they are kept."""
+
+    seed: int
+    rank: float
+    kept: int
+    first: str  # the first sets
+    found: str  # those that were kept
+    seconds: float
+    version: str
+
+    @property
+    def key(self) -> int:
+        """What was asked."""
+        return self.seed
+
+
+def first_pair(kept: Kept[Ranks], seeds: range) -> Iterator[Figure]:
     """Table 5: longitude and latitude come first, in whatever order the columns stand."""
-    whole = read("california")
     for seed in seeds:
-        names = np.random.default_rng(seed).permutation(list(whole.X)).tolist()
-        found = detect_interactions({name: whole.X[name] for name in names}, whole.y, random_state=seed)
-        ranks = [set(row.columns) for row in found]
-        rank = ranks.index(PAIR) + 1 if PAIR in ranks else np.inf
-        yield Figure(f"california, seed {seed}: rank of longitude:latitude", rank, "", 1.0)
-        yield Figure("  of these kept", float(PAIR in [set(row.columns) for row in found.kept]))
+        one = kept.of(seed, partial(_ranks, seed))
+        yield Figure(f"california, seed {seed}: rank of longitude:latitude", one.rank, "", 1.0)
+        yield Figure("  of these kept", one.kept)
+
+
+def _ranks(seed: int) -> Ranks:
+    whole = read("california")
+    names = np.random.default_rng(seed).permutation(list(whole.X)).tolist()
+    asked: list[Any] = []
+    X = {name: whole.X[name] for name in names}
+    time = seconds(lambda: asked.append(detect_interactions(X, whole.y, random_state=seed)))
+    found = asked[0]
+    sets = [set(row.columns) for row in found]
+    rank = float(sets.index(PAIR) + 1) if PAIR in sets else np.inf
+    first, names_kept = (
+        " ".join(":".join(row.columns) for row in rows) for rows in (list(found)[:5], found.kept)
+    )
+    kept = int(PAIR in [set(row.columns) for row in found.kept])
+    return Ranks(seed, rank, kept, first, names_kept, time, version("OAK"))
 
 
 def spread(fits: Fits, names: Sequence[str], runs: int) -> Iterator[Figure]:
@@ -100,21 +136,48 @@ def draw(found: dict[tuple[str, str], np.ndarray], folder: Path) -> None:
     picture.savefig(folder / "deep_rows.png", dpi=150)
 
 
-def advised(names: Sequence[str]) -> Iterator[Figure]:
+@dataclass(frozen=True)
+class Advice:
+    """What OAK does with some terms: its error on test rows, its terms, and the seconds of a fit.
+
+    The seconds of `found` terms are those to find them, too.
+    """
+
+    table: str
+    terms: str
+    rmse: float
+    count: int
+    seconds: float
+    version: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What was fitted."""
+        return self.table, self.terms
+
+
+def advised(kept: Kept[Advice], names: Sequence[str]) -> Iterator[Figure]:
     """OAK with the terms that were found, beside OAK of all terms of order two and three."""
     for name in names:
-        X, y, X_test, truth = FUNCTIONS[name].rows(0) if name in FUNCTIONS else _real(name)
-        asked: dict[str, dict[str, Any]] = {"order 2": {"max_order": 2}, "order 3": {"max_order": 3}}
-        start: list[Any] = []
-        time = seconds(lambda X=X, y=y, start=start: start.append(detect_interactions(X, y)))
-        yield Figure(f"{name}: seconds to find sets", time, "s")
-        for label, options in {"found": {"terms": start[0]}, **asked}.items():
-            model = OAKRegressor(**options)
-            time = seconds(lambda model=model, X=X, y=y: model.fit(X, y))
-            error = float(np.sqrt(np.mean((model.predict(X_test) - truth) ** 2)))
-            yield Figure(f"{name}, OAK, {label}: RMSE", error)
-            yield Figure("  terms", float(len(model.terms_)))
-            yield Figure("  seconds of a fit", time, "s")
+        for terms in ("found", "order 2", "order 3"):
+            one = kept.of((name, terms), partial(_advice, name, terms))
+            yield Figure(f"{name}, OAK, {terms}: RMSE", one.rmse)
+            yield Figure("  terms", one.count)
+            yield Figure("  seconds of a fit", one.seconds, "s")
+
+
+def _advice(name: str, terms: str) -> Advice:
+    X, y, X_test, truth = FUNCTIONS[name].rows(0) if name in FUNCTIONS else _real(name)
+
+    def fitted() -> OAKRegressor:
+        if terms == "found":
+            return OAKRegressor(terms=detect_interactions(X, y, random_state=0)).fit(X, y)
+        return OAKRegressor(max_order=int(terms.removeprefix("order "))).fit(X, y)
+
+    made: list[OAKRegressor] = []
+    time = seconds(lambda: made.append(fitted()))
+    error = float(np.sqrt(np.mean((made[0].predict(X_test) - truth) ** 2)))
+    return Advice(name, terms, error, len(made[0].terms_), time, version("OAK"))
 
 
 def _real(name: str) -> tuple[Any, np.ndarray, Any, np.ndarray]:
