@@ -19,7 +19,7 @@ from benchmarks.harness.compare import means
 from benchmarks.harness.models import version
 from benchmarks.harness.tables import TABLES
 from benchmarks.kept import Kept
-from benchmarks.published import published
+from benchmarks.published import Printed, published
 from benchmarks.timing import seconds
 from termwise import OAKRegressor, detect_interactions
 
@@ -30,11 +30,13 @@ RUNS = 20
 SPREAD, FALLING = ("F1", "F2"), ("F1", "F5")  # the functions of tests 3 and 4
 PARTS = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the rows of test 4
 REAL = ("concrete", "california")  # beside the functions, for OAK
-# The paper has errors in units of the target, which are those of our files: logarithms, or points of a
-# score. It does not say what those of california are: too small for dollars, so standard deviations here.
-STANDARDISED = ("california",)
+# Table 4 has errors in units of the target, which are those of our files: logarithms, or points of a score;
+# dollars by the hundred thousand. It calls them RMSE, but they are as small as mean absolute errors: those of
+# its weakest models are below the RMSE of anybody, and all fit what absolute errors are (docs/papers.md).
+UNITS = {"california": 1e5}
+READINGS = {"rmse": "RMSE", "mae": "mean absolute error"}
 OPTIMAL = ("D-OK", "D-IOK")
-WITHIN = 4  # of five sets, on which our best is to be within one standard deviation of the paper's best
+WITHIN = 4  # of five sets, on which one of ours is to be within one standard deviation of the paper's
 ROUNDED = 0.005  # a standard deviation that is printed as 0.00 is at most
 
 
@@ -186,26 +188,43 @@ def _real(name: str) -> tuple[Any, np.ndarray, Any, np.ndarray]:
 
 
 def printed(cells: Sequence[Cell], spreads: Mapping[str, float]) -> Iterator[Figure]:
-    """Table 4 in the units of the paper: our better one of D-OK and D-IOK beside its own, by the cells of
-    `papers --table deep`; a set that has not run yet is left out.
+    """Table 4 in the units of the paper, as it calls its errors and as they seem to be.
+
+    By the cells of `papers --table deep`; a set that has not run yet is left out. Ours is as good if D-OK or
+    D-IOK is within one standard deviation of its own error there; the better one of both is beside theirs.
     """
-    paper, ours = published("deep-kernel-4", "rmse_units"), means(cells, "rmse")
-    close, told = 0, 0
+    for score, called in READINGS.items():
+        yield from _read_as(score, called, cells, spreads)
+
+
+def _read_as(
+    score: str, called: str, cells: Sequence[Cell], spreads: Mapping[str, float]
+) -> Iterator[Figure]:
+    paper, ours = published("deep-kernel-4", "rmse_units"), means(cells, score)
+    own, best, told = 0, 0, 0
     for name, spread in spreads.items():
-        found = [ours[name][method] for method in OPTIMAL if method in ours.get(name, {})]
-        errors = [spread * one.mean for one in found if one.mean is not None]
+        found = {method: ours.get(name, {}).get(method) for method in OPTIMAL}
+        errors = {method: spread * one.mean for method, one in found.items() if one and one.mean is not None}
         if len(errors) < len(OPTIMAL):
             continue
-        for method, error in zip(OPTIMAL, errors, strict=True):
-            yield Figure(f"{name}, {method}: RMSE (paper {paper[name][method].mean:g})", error)
+        limits = {method: _limit(paper[name][method]) for method in OPTIMAL}
+        for method, error in errors.items():
+            label = f"{name}, {method}: {called} (paper {paper[name][method].mean:g})"
+            yield Figure(label, error, "", limits[method])
+        own += any(errors[method] <= limits[method] for method in OPTIMAL)
         theirs = min((paper[name][method] for method in OPTIMAL), key=lambda one: one.mean or np.inf)
-        limit = (theirs.mean or 0.0) + max(theirs.sd or 0.0, ROUNDED)
-        yield Figure("  the better of ours", min(errors), "", limit)
-        close, told = close + (min(errors) <= limit), told + 1
+        best += min(errors.values()) <= _limit(theirs)
+        told += 1
     if told:
-        yield Figure(f"sets of {told} on which our best is as good", close, "", None, min(WITHIN, told))
+        label = f"sets of {told}, {called}: D-OK or D-IOK is as good as it is there"
+        yield Figure(label, own, "", None, min(WITHIN, told))
+        yield Figure("  our better one is as good as the better one there", best)
+
+
+def _limit(one: Printed) -> float:
+    return (one.mean or 0.0) + max(one.sd or 0.0, ROUNDED)
 
 
 def _spreads(names: Sequence[str]) -> dict[str, float]:
     """The standard deviation of each target in the units of the paper."""
-    return {name: 1.0 if name in STANDARDISED else float(np.std(read(name).y)) for name in names}
+    return {name: float(np.std(read(name).y)) / UNITS.get(name, 1.0) for name in names}

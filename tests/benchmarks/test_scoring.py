@@ -19,6 +19,7 @@ def test_numbers_are_scored_as_normal():
     normal = norm(mean, std)
     low, high = normal.interval(0.9)
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean((y - mean) ** 2)))
+    assert found["mae"] == pytest.approx(np.mean(np.abs(y - mean)))
     assert found["log_density"] == pytest.approx(np.mean(normal.logpdf(y)))
     assert found["coverage"] == pytest.approx(np.mean((low <= y) & (y <= high)))
 
