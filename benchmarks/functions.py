@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.data import REPOSITORY
 from benchmarks.harness.models import version
 from benchmarks.harness.ours import DEEP
-from benchmarks.kept import Kept
+from benchmarks.ledger import Ledger
 from benchmarks.timing import seconds
 from termwise import DeepKernelRegressor
 
@@ -129,12 +129,12 @@ class Fits:
     """Those that a file has, and more as they are asked for."""
 
     def __init__(self, path: Path | None) -> None:
-        self.kept = Kept(Fit, path)
+        self.ledger = Ledger(Fit, path)
 
     def of(self, function: str, method: str, seed: int, part: float = 1.0) -> Fit:
         """The one that was made before, by whomever, or a new one."""
         key = function, method, seed, part
-        return self.kept.of(key, lambda: fitted(*key))
+        return self.ledger.of(key, lambda: fitted(*key))
 
 
 def fitted(function: str, method: str, seed: int, part: float) -> Fit:

@@ -65,7 +65,7 @@ def test_a_fit_is_made_once_whoever_asks_for_it(tmp_path: Path, monkeypatch: pyt
     ]
     first = [Fits(tmp_path / "fits.csv").of(*one) for one in asked]
     assert made == [asked[0], asked[1], asked[3]]
-    assert Fits(tmp_path / "fits.csv").kept.read() == [first[0], first[1], first[3]]
+    assert Fits(tmp_path / "fits.csv").ledger.read() == [first[0], first[1], first[3]]
     assert first[0].rank == 3
     assert Fit("F4", "D-IOK", 0, 1.0, 0.1, 1.0, 3, "0:1 5:6").rank == np.inf
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from termwise.deep.training import Descent
-from termwise.deep.trial import IN_VAIN, JUDGED, Trial, better, folds, tried
+from termwise.deep.trial import IN_VAIN, JUDGED, Trial, better, folded, tried
 
 
 class Told:
@@ -91,13 +91,33 @@ def test_a_trial_tells_a_set_that_acts_from_one_that_does_not() -> None:
 @pytest.mark.parametrize(("n", "count"), [(10, 5), (160, 5), (1000, 1)])
 def test_of_few_rows_each_is_judged_once_by_what_others_tell(n: int, count: int) -> None:
     X = np.random.default_rng(0).standard_normal((n, 2))
-    found = folds(X, np.random.default_rng(1))
+    found = folded(X, np.random.default_rng(1))
     parts = np.array([[fold.train, fold.validation, fold.judged] for fold in found])
     assert len(found) == count
     np.testing.assert_array_equal(parts.sum(axis=1), 1)
     assert np.all(parts.any(axis=2))
-    judged = parts[:, 2].sum()
-    assert judged == (n if count > 1 else JUDGED * n)
+    judged = parts[:, 2].sum(axis=0)
+    assert judged.sum() == (n if count > 1 else JUDGED * n)
+    assert judged.max() == 1
+
+
+def test_equal_rows_are_on_one_side() -> None:
+    X = np.repeat(np.random.default_rng(0).standard_normal((60, 2)), 3, axis=0)
+    for fold in folded(X, np.random.default_rng(1)):
+        for rows in (fold.train, fold.validation, fold.judged):
+            np.testing.assert_array_equal(rows.reshape(60, 3).any(axis=1), rows.reshape(60, 3).all(axis=1))
+
+
+def test_a_fold_knows_nothing_of_the_rows_that_it_judges() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((80, 2)), rng.standard_normal(80)
+    how = Descent(max_epochs=40, patience=100)  # as many epochs, whatever the other folds come to
+    trial = Trial(X, y, range(2), how, np.random.default_rng(1))
+    (judged, *_) = (fold.judged for fold in trial._folds)
+    other = Trial(X, np.where(judged, 1e3, y), range(2), how, np.random.default_rng(1))
+    first, same = y - trial._left[0], np.where(judged, 1e3, y) - other._left[0]
+    np.testing.assert_allclose(same, first, atol=1e-4)
+    assert np.max(np.abs(other._left[1] - trial._left[1])) > 1.0  # who learns from them does
 
 
 def test_a_trial_of_few_rows_is_sure_of_what_a_fifth_of_them_could_not_say() -> None:

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from termwise.deep.training import Lesson, cut
 from termwise.measures.base import Array
 
 FEWEST, FEW_ROWS, FOLDS = 4, 500, 5  # rows of which a tenth is too few to say how large the noise is
+
+
+def fifths(X: Array, rng: np.random.Generator) -> list[NDArray[np.intp]]:
+    """All rows in pieces at random, fewer than five of very few; equal rows are in one piece."""
+    n, count = len(X), min(FOLDS, len(X) // 2)
+    return [piece for piece in cut(X, rng, [k * n // count for k in range(1, count)]) if piece.size]
 
 
 def error_of_folds(
@@ -20,8 +27,8 @@ def error_of_folds(
     The rows that say when to stop, and which start is best, are predicted better than new ones; and of few
     rows these are a few only. Which columns act together is not asked anew, nor which weights are left.
     """
-    n, count, squares = lesson.y.size, min(FOLDS, lesson.y.size // 2), np.zeros(lesson.y.size)
-    for left_out in filter(len, cut(lesson.X, rng, [k * n // count for k in range(1, count)])):
+    n, squares = lesson.y.size, np.zeros(lesson.y.size)
+    for left_out in fifths(lesson.X, rng):
         predict = learn(lesson.only(np.setdiff1d(np.arange(n), left_out), rng))
         squares[left_out] = (lesson.y[left_out] - predict(lesson.X[left_out])) ** 2
     return float(np.mean(squares[lesson.telling(np.arange(n))]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -144,19 +143,20 @@ def first_networks(lesson: Lesson, shape: Shape, rng: np.random.Generator, start
     networks = drawn_networks(shape.inputs * starts, shape.hidden, shape.outputs, rng)
     owners = np.repeat(np.arange(starts), len(shape.inputs))
     train = lesson.rows.train
-    return from_one(networks, owners, lesson.X[train], [lesson.y[train]] * starts)
+    y = np.tile(lesson.y[train], (starts, 1))
+    return from_one(networks, owners, lesson.X[train], y, np.ones(y.shape, dtype=bool))
 
 
-def from_one(networks: Networks, owners: NDArray[np.intp], X: Array, targets: Sequence[Array]) -> Networks:
+def from_one(
+    networks: Networks, owners: NDArray[np.intp], X: Array, y: Array, train: NDArray[np.bool_]
+) -> Networks:
     """The same with last layers scaled so that c of each owner is one, where the evidence is highest.
 
-    Each owner has a target, of which rows that are NaN are not learned from.
+    Each owner has a target and rows to learn from: y and train are (owners, rows).
     """
     said = networks.outputs(X).sum(axis=2)
-    c = []
-    for owner, y in enumerate(targets):
-        known = np.isfinite(y)
-        c.append(amplitude(said[owners == owner].sum(axis=0)[known], y[known], 0.5).mean)
+    sums = [said[owners == owner].sum(axis=0) for owner in range(len(y))]
+    c = [amplitude(g[rows], told[rows], 0.5).mean for g, told, rows in zip(sums, y, train, strict=True)]
     return networks.scaled(np.array(c)[owners][:, None, None])
 
 

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
-from termwise.deep.folds import FEW_ROWS
+from termwise.deep.folds import FEW_ROWS, fifths
 from termwise.deep.networks import drawn_networks, inputs_of
 from termwise.deep.optimal import from_one
 from termwise.deep.ranking import is_part
-from termwise.deep.training import Aim, Descent, Trainable, cut, descend, parted
+from termwise.deep.training import Aim, Descent, Trainable, descend, not_finite, parted
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 
@@ -46,23 +46,16 @@ class Fold:
     judged: NDArray[np.bool_]
 
 
-def folds(X: Array, rng: np.random.Generator) -> list[Fold]:
-    """One, or of few rows as many as it takes for each row to be judged."""
-    n = len(X)
-    ends = [round(part * n) for part in np.arange(JUDGED, 1.0 - 1e-9, JUDGED)]
-    pieces = cut(X, rng, ends) if n <= FEW_ROWS else [parted(X, rng, JUDGED).validation]
+def folded(X: Array, rng: np.random.Generator) -> list[Fold]:
+    """One fold, or of few rows as many as it takes for each row to be judged."""
+    every = np.arange(len(X))
+    pieces = fifths(X, rng) if len(X) <= FEW_ROWS else [parted(X, rng, JUDGED).validation]
     found = []
-    for judged in filter(len, pieces):
-        others = np.setdiff1d(np.arange(n), judged)
+    for judged in pieces:
+        others = np.setdiff1d(every, judged)
         inner = parted(X[others], rng)
-        found.append(
-            Fold(
-                *(
-                    np.isin(np.arange(n), rows)
-                    for rows in (others[inner.train], others[inner.validation], judged)
-                )
-            )
-        )
+        rows = others[inner.train], others[inner.validation], judged
+        found.append(Fold(*(np.isin(every, some) for some in rows)))
     return found
 
 
@@ -85,7 +78,7 @@ class Trial:
         drawing, self._learning = self.rng.spawn(2)
         chosen = np.sort(drawing.permutation(len(self.y))[:MOST_TRIED])
         self.X, self.y = self.X[chosen], self.y[chosen]
-        self._folds = folds(self.X, drawing)
+        self._folds = folded(self.X, drawing)
         self.model: list[Subset] = []
         self.keep([(column,) for column in range(max(self.sources) + 1)])
 
@@ -154,9 +147,12 @@ class Trial:
         target = y / scale[:, None]
         inputs = inputs_of([one for _, group in every for one in group], self.sources)
         drawn = drawn_networks(inputs, SMALL, 1, drawing)
-        networks = from_one(drawn, owners, self.X, np.where(train, target, np.nan)[own])
+        networks = from_one(drawn, owners, self.X, target[own], train[own])
         part = Trainable(networks, self.X, len(every), owners=owners)
-        descend([part], _aim(part, target[own], train[own], validation[own]), how or self.how, shuffling)
+        aim = _aim(part, target[own], train[own], validation[own])
+        scores, _ = descend([part], aim, how or self.how, shuffling)
+        if not np.isfinite(scores.reshape(len(self._folds), -1)).all(axis=0).any():
+            raise not_finite()
         said = part.kept().outputs(self.X).sum(axis=2)
         summed = np.array([said[owners == one].sum(axis=0) for one in range(len(every))])
         left = y[:, None] - scale[:, None, None] * summed.reshape(len(self._folds), len(groups), -1)
@@ -172,6 +168,7 @@ def _aim(part: Trainable, y: Array, train: NDArray[np.bool_], validation: NDArra
         said = part.outputs(chosen).sum(dim=2)
         summed = torch.zeros(part.starts, chosen.size).index_add(0, owners, said)
         squares = counted[:, chosen] * (target[:, chosen] - summed) ** 2
+        # Of a small batch none may be an owner's: it then learns nothing from it.
         return squares.sum(dim=1) / counted[:, chosen].sum(dim=1).clamp(min=1.0)
 
     stopping = np.flatnonzero(validation.any(axis=0))
@@ -222,7 +219,8 @@ def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
 
 def better(before: Array, after: Array) -> bool:
     """Whether errors are surely smaller than they were; of one row nobody knows."""
-    # Absolute errors: squares of a few rows far off would hide what is gained in all others.
+    # Absolute errors: squares of a few rows far off would hide what is gained in all others. Those of several
+    # folds count as independent, which they nearly are: each row is judged once.
     least = np.abs(before)
     gain = least - np.abs(after)
     if gain.size < 2:
