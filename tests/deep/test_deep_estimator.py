@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import warnings
 from typing import Any
@@ -15,7 +16,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import termwise as tw
 from termwise import DeepKernelRegressor
-from termwise.errors import NumericalError, OptionError, TableError, TargetError, TermError, UnknownLevelError
+from termwise.errors import (
+    NoTermsError,
+    NumericalError,
+    OptionError,
+    TableError,
+    TargetError,
+    TermError,
+    UnknownLevelError,
+)
 from termwise.explain.interactions import Interaction, Interactions
 from termwise.inference.result import Status
 from termwise.table import read_table
@@ -40,7 +49,7 @@ TERMS = ("iok", "sets", "ok", "network")
 
 @parametrize_with_checks(
     [
-        DeepKernelRegressor(max_epochs=30, n_seeds=1, hidden=(32,), max_size=2),
+        DeepKernelRegressor(max_epochs=20, n_seeds=1, hidden=(16,), max_size=2),
         DeepKernelRegressor(kernel="rbf", max_epochs=20, hidden=(32,)),
     ]
 )
@@ -60,7 +69,7 @@ def test_every_kernel_fits_a_table_with_levels_and_missing_cells(kind: str) -> N
     assert model.log_predictive_density(TABLE, TARGET).shape == (len(TARGET),)
     assert model.n_parameters_ > 0
     assert model.fit_result_.rows == len(TARGET)
-    assert "iok" in kind or kind in ("sets", "trend") or not hasattr(model, "interactions_")
+    assert hasattr(model, "interactions_") == (kind in ("iok", "trend"))
 
 
 @pytest.mark.parametrize("kind", TERMS)
@@ -69,11 +78,7 @@ def test_terms_and_constant_sum_to_the_prediction(kind: str) -> None:
     terms = model.predict_terms(NEW)
     np.testing.assert_allclose(model.constant_ + np.asarray(terms).sum(axis=1), model.predict(NEW), atol=1e-8)
     _, std = model.predict_terms(NEW, return_std=True)
-    c = model.posterior_.amplitude  # all that is unknown of a term
-    known = np.sqrt(c.variance) / abs(c.mean) * np.abs(terms)
-    whole = ~np.isnan(model.encoder_.transform(read_table(NEW))).any(axis=1)
-    np.testing.assert_allclose(std[whole], known[whole], atol=1e-10)
-    assert np.all(std > known - 1e-10)
+    assert np.all(std > 0.0)
     assert model.sobol_["share"].sum() == pytest.approx(1.0)
     assert model.order_shares_.sum() == pytest.approx(1.0)
     assert 0.0 <= model.explained_ <= 1.0
@@ -125,12 +130,76 @@ def test_curves_are_the_functions_that_made_the_table() -> None:
     assert model.explain().plot() is not None
 
 
-def test_a_band_is_what_is_not_known_of_the_amplitude() -> None:
+def test_bands_hold_the_functions_that_made_the_table() -> None:
+    """Also where a curve is zero. They take hidden layers as known, and so are somewhat too narrow."""
+    inside = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1.0, 1.0, (300, 3))
+        truth = np.column_stack([2.0 * X[:, 0], np.sin(3.0 * X[:, 1]), 0.0 * X[:, 2]])
+        y = truth.sum(axis=1) + 0.3 * rng.standard_normal(300)
+        model = DeepKernelRegressor(sets=["x0", "x1", "x2"], max_epochs=60, random_state=seed).fit(X, y)
+        mean, std = model.predict_terms(X, return_std=True)
+        columns = [int(term.name[1]) for term in model.terms_]
+        wanted = (truth - truth.mean(axis=0))[:, columns]
+        inside.append(np.mean(np.abs(mean - wanted) < 2.0 * std))
+        assert np.all(std < 0.5)
+    assert np.mean(inside) > 0.75
+
+
+def test_the_process_is_as_unsure_as_its_amplitude() -> None:
     X, y = waves(100)
     model = DeepKernelRegressor(**{**QUICK, "sets": ["a", "b", "c:d"]}).fit(X, y)
-    effect = model.explain(terms=["a"]).effect("a")
-    c = model.posterior_.amplitude
-    np.testing.assert_allclose(effect.std, np.abs(effect.mean / c.mean) * np.sqrt(c.variance), rtol=1e-9)
+    posterior: Any = model.posterior_
+    encoded = model.encoder_.transform(read_table(X))
+    c, g = posterior.amplitude, posterior.mean(encoded) / posterior.amplitude.mean
+    np.testing.assert_allclose(posterior.variance(encoded), c.variance * g**2, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "changed"),
+    [
+        ({"sets": ["a", "c:d"]}, {"updates": "alternating"}),
+        ({"sets": ["a", "c:d"]}, {"n_restarts": 1}),
+        ({"sets": ["a", "c:d"]}, {"learning_rate": 0.02}),
+        ({"kernel": "ok", "sparsity": 0.3}, {"rewind": 3}),
+        ({"kernel": "rbf"}, {"n_inducing": 10}),
+    ],
+)
+def test_each_option_changes_the_fit(options: dict[str, Any], changed: dict[str, Any]) -> None:
+    X, y = waves(60)
+    one, other = (DeepKernelRegressor(**QUICK, **some).fit(X, y) for some in (options, options | changed))
+    assert np.max(np.abs(one.predict(X) - other.predict(X))) > 1e-6
+    assert other.fit_result_.inducing == changed.get("n_inducing")
+
+
+def test_what_overlapping_sets_explain_together_counts_once() -> None:
+    X, y = waves(100)
+    model = DeepKernelRegressor(**{**QUICK, "sets": ["a:b", "b:c", "b"], "max_epochs": 30}).fit(X, y)
+    terms = np.asarray(model.predict_terms(X))
+    assert model.explained_ * np.var(y) == pytest.approx(np.var(terms.sum(axis=1)), rel=0.05)
+
+
+def test_with_the_same_seed_sets_are_those_of_the_function_that_finds_them() -> None:
+    """Also of columns with long tails, which both bend."""
+    X, y = waves(150)
+    X["a"] = np.exp(1.5 * X.a)
+    X["city"] = np.where(X.b > 0.5, "Oslo", "Bern")
+    options: dict[str, Any] = {"n_seeds": 1, "max_epochs": 5, "random_state": 4}
+    model = DeepKernelRegressor(**options, hidden=(8,)).fit(X, y)
+    found = tw.detect_interactions(X, y, **options)
+    assert [row.columns for row in model.interactions_] == [row.columns for row in found]
+    np.testing.assert_allclose(
+        [row.strength for row in model.interactions_], [row.strength for row in found], rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_of_two_or_three_rows_nothing_is_sure(n: int) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((n, 2)), rng.standard_normal(n)
+    model = DeepKernelRegressor(**{**QUICK, "sets": ["x0", "x1"]}).fit(X, y)
+    assert np.all(model.predict(X, return_std=True)[1] >= np.std(y) * (1.0 - 1e-12))
 
 
 def test_where_a_cell_is_missing_an_effect_is_what_the_row_gets() -> None:
@@ -168,9 +237,9 @@ def test_a_term_with_a_missing_cell_is_less_sure_by_what_it_could_be() -> None:
     term = posterior.sets[0]
     nothing = np.full((1, posterior.rows.shape[1]), np.nan)
     others = posterior.rows[np.argsort(np.isnan(posterior.rows).sum(axis=1), kind="stable")[:64]]
-    c, here = posterior.amplitude, posterior.term_mean(term, nothing)
-    far = posterior.term_mean(term, others) - here
-    known = c.variance / c.mean**2 * here**2
+    far = posterior.term_mean(term, others) - posterior.term_mean(term, nothing)
+    hidden = posterior.networks.only([0]).hidden(posterior.reading.dense.spread(nothing))[0]
+    known = posterior.heads.variance(0, hidden)
     np.testing.assert_allclose(posterior.term_variance(term, nothing), known + np.mean(far**2), rtol=1e-9)
 
 
@@ -220,7 +289,7 @@ def test_frames_of_all_kinds_give_the_same() -> None:
 
 def test_sets_are_those_that_are_found() -> None:
     X, y = waves()
-    model = DeepKernelRegressor(n_seeds=2, max_epochs=150).fit(X, y)
+    model = DeepKernelRegressor(n_seeds=2, max_epochs=80).fit(X, y)
     assert {term.name for term in model.terms_} == {"a", "b", "c:d"}
     assert model.interactions_[0].columns == ("c", "d")
     rest = np.sqrt(np.mean((model.predict(X) - y) ** 2))
@@ -272,6 +341,7 @@ def test_without_any_interaction_each_column_is_a_term() -> None:
         ({"learning_rate": 0.1, "kernel": "arccos"}, "belongs to kernel='iok'"),
         ({"sets": "a"}, "sets is 'a'"),
         ({"sets": ["a:a"]}, "sets has 'a:a'"),
+        ({"sets": []}, "or None for those that are found"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
@@ -295,7 +365,7 @@ def test_errors_have_names() -> None:
     with pytest.raises(TermError, match="has no terms"):
         rbf.terms_  # noqa: B018
     trend = DeepKernelRegressor(**KINDS["trend"]).fit(X, y)
-    with pytest.raises(TermError, match="use mean='zero'"):
+    with pytest.raises(NoTermsError, match="use mean='zero'"):
         trend.predict_terms(X)
     levels = pd.DataFrame({"city": ["Oslo", "Bern"] * 30, "b": X["b"]})
     strict = DeepKernelRegressor(**{**QUICK, "unknown": "error", "sets": ["city", "b"]}).fit(levels, y)
@@ -311,6 +381,8 @@ def test_sets_may_be_an_array_or_what_was_found() -> None:
     model = DeepKernelRegressor(**{**QUICK, "sets": found}).fit(X, y)
     assert {term.name for term in model.terms_} == {"a", "b", "c:d"}
     np.testing.assert_array_equal(clone(model).fit(X, y).predict(X), model.predict(X))
+    some = DeepKernelRegressor(**{**QUICK, "sets": found.kept}).fit(X, y)
+    assert [term.name for term in some.terms_] == ["c:d"]
 
 
 def test_a_mean_by_columns_that_act_together_needs_two() -> None:
@@ -336,26 +408,34 @@ def test_who_predicts_no_better_than_the_mean_is_stuck() -> None:
     assert model.fit_result_.status is Status.STUCK
 
 
-def test_rows_left_out_are_new_to_the_mean_too() -> None:
+def test_rows_left_out_are_new_to_the_mean_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else its errors of them would say too little noise."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1.7, 1.7, (1150, 4))
-    y = X[:, 0] * X[:, 1] + rng.standard_normal(1150)
-    options = {"sets": ["x0", "x1"], "n_seeds": 1, "max_epochs": 60, "hidden": (16,)}
-    model = DeepKernelRegressor(mean="detector", **options, random_state=0).fit(X[:150], y[:150])
-    mean, std = model.predict(X[150:], return_std=True)
-    assert np.mean(np.abs(y[150:] - mean) < 1.645 * std) > 0.85
+    X, y = waves(60)
+    asked, learned = [], []
+    detector, optimal = (importlib.import_module(f"termwise.deep.{name}") for name in ("detector", "optimal"))
+    trend, fit_optimal = detector.trend, optimal.fit_optimal
+    monkeypatch.setattr(detector, "trend", lambda s, *rest: asked.append(s.rows) or trend(s, *rest))
+    monkeypatch.setattr(
+        optimal, "fit_optimal", lambda s, *rest: learned.append(s.rows) or fit_optimal(s, *rest)
+    )
+    DeepKernelRegressor(**{**QUICK, "mean": "detector", "sets": ["a", "b"]}).fit(X, y)
+    assert len(asked) == len(learned) == 6  # all rows, and each of five folds
+    for one, other in zip(asked, learned, strict=True):
+        np.testing.assert_array_equal(one.validation, other.validation)
+        np.testing.assert_array_equal(one.train, other.train)
 
 
-def test_a_trend_is_added_to_the_process() -> None:
-    X, y = waves()
-    options = {"mean": "detector", "n_seeds": 2, "max_epochs": 60, "sets": ["a", "b", "c:d"]}
-    model = DeepKernelRegressor(**options).fit(X, y)
+@pytest.mark.parametrize("options", [{"sets": ["a", "b", "c:d"]}, {"kernel": "rbf", "hidden": (16,)}])
+def test_a_trend_is_added_to_the_process(options: dict[str, Any]) -> None:
+    """Sets that are given are not looked for."""
+    X, y = waves(550)
+    model = DeepKernelRegressor(mean="detector", n_seeds=1, max_epochs=60, **options).fit(X, y)
     posterior = model.posterior_
     encoded = model.encoder_.transform(tw.table.read_table(X))
     base = posterior.reading.base(posterior.reading.dense.spread(encoded))
     assert np.var(model.target_scale_.forward(y) - base) < 0.2
-    assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 0.3
+    assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 0.4
+    assert not hasattr(model, "interactions_")
 
 
 def test_a_picture_without_the_leading_term_says_so() -> None:

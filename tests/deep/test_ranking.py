@@ -86,8 +86,10 @@ def test_networks_count_alike_and_one_that_does_not_name_a_set_has_none() -> Non
     assert found == {(0, 1): pytest.approx(0.6), (1, 2): pytest.approx(0.4)}
 
 
-def test_stability_is_how_many_networks_have_a_set_among_their_first() -> None:
+def test_stability_is_how_many_networks_rank_a_set_as_high_as_it_stands() -> None:
     each = [{(0, 1): 2.0, (1, 2): 1.0, (0, 1, 2): 3.0}, {(1, 2): 1.0}]
-    assert stability([(0, 1), (1, 2)], each, 1, asked=2) == [0.5, 0.5]
-    assert stability([(0, 1), (1, 2)], each, 2, asked=2) == [0.5, 1.0]
-    assert stability([(0, 1), (1, 2)], each, 2, asked=4) == [0.25, 0.5]  # two have learned nothing
+    assert stability([(0, 1), (1, 2)], each, 0, asked=2) == [0.5, 1.0]
+    assert stability([(1, 2), (0, 1)], each, 0, asked=2) == [0.5, 0.5]
+    # Those that are kept may stand in another order.
+    assert stability([(1, 2), (0, 1)], each, 2, asked=2) == [1.0, 0.5]
+    assert stability([(1, 2), (0, 1)], each, 2, asked=4) == [0.5, 0.25]  # two have learned nothing

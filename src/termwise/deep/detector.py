@@ -40,8 +40,9 @@ BATCHES, LEAST_BATCH, MOST_BATCH = 40, 32, 200  # of an epoch, and their rows
 class Detection:
     """Ranked sets, their strengths, how often each was found, and which of them help to predict.
 
-    `found` is the part of the networks that rank the set among their own first, as many as are kept; those
-    that have learned nothing rank none. `trend` is the mean of all networks as one: sums of outputs.
+    `found` is the part of the networks that rank the set as high as it stands here, or among their own first,
+    as many as are kept; those that have learned nothing rank none. `trend` is the mean of all networks as
+    one: sums of outputs.
     """
 
     sets: tuple[Subset, ...]
@@ -124,7 +125,7 @@ def detect(sample: Sample, search: Search, rng: np.random.Generator) -> Detectio
     return Detection(
         tuple(sets),
         tuple(strengths.get(columns, 0.0) for columns in sets),
-        tuple(stability(sets, each, max(len(verdict.kept), 1), search.seeds)),
+        tuple(stability(sets, each, len(verdict.kept), search.seeds)),
         tuple(columns in verdict.kept for columns in sets),
         asked.mean,
     )

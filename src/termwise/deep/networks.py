@@ -59,6 +59,11 @@ class Networks:
         blocks = [gathered(X[start : start + BLOCK], self.inputs) for start in starts]
         return np.concatenate([forward(block, self.weights, self.biases, silu) for block in blocks], axis=1)
 
+    def hidden(self, X: Array) -> Array:
+        """The last hidden layer of each network, (k, n, units)."""
+        found: Array = silu(forward(gathered(X, self.inputs), self.weights[:-1], self.biases[:-1], silu))
+        return found
+
     def only(self, chosen: Sequence[int]) -> Networks:
         """Some of them, padded to the widest of these."""
         places = list(chosen)

@@ -10,10 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from termwise.deep.gram import GramKernel, Solved
+from termwise.deep.heads import Heads
 from termwise.deep.networks import BLOCK, Networks
 from termwise.deep.rank_one import Amplitude
 from termwise.encode.dense import DenseEncoder
-from termwise.errors import TermError
+from termwise.errors import NoTermsError
 from termwise.kernels.terms import Subset
 from termwise.measures.base import Array
 from termwise.posterior.posterior import reduced
@@ -81,8 +82,8 @@ class RankOnePosterior:
     """f(x) = trend(x) + c sum_j g_j(x), c being a normal: mean E c g(x), variance Var c g(x)^2.
 
     `sets` has the columns of each network; each is a term, about its mean over the rows that were learned
-    from. All that is unknown is one number, so that bands are as narrow as that number is sure: what the
-    networks might have been else is not in them.
+    from. Of the process all that is unknown is one number. Of a term that would be a band of no width where
+    its curve is zero: the band is by what the last layers might have been as well, `heads`.
     """
 
     reading: Reading
@@ -91,6 +92,7 @@ class RankOnePosterior:
     amplitude: Amplitude
     noise: float
     seen: Seen
+    heads: Heads
     orthogonal: ClassVar[bool] = False
 
     @property
@@ -131,7 +133,9 @@ class RankOnePosterior:
 
     def _require_terms(self) -> None:
         if self.reading.trend:
-            raise TermError("the mean function is a network of all columns and has no terms; use mean='zero'")
+            raise NoTermsError(
+                "the mean function is a network of all columns and has no terms; use mean='zero'"
+            )
 
     def term_covariance(self) -> Array:
         """That of the means of all terms over the rows that were learned from."""
@@ -143,9 +147,15 @@ class RankOnePosterior:
         return self.amplitude.mean * self._term(term, X)
 
     def term_variance(self, term: Subset, X: Array) -> Array:
-        """Var of one term."""
-        known = self.amplitude.variance * self._term(term, X) ** 2
-        return known + self.reading.missed(partial(self.term_mean, term), X, term)
+        """Var of one term, or of the constant."""
+        self._require_terms()
+        if not term:
+            return np.full(len(X), self.heads.constant)
+        place = self.sets.index(term)
+        own, numbers = self.networks.only([place]), self._numbers(X)
+        blocks = [own.hidden(numbers[start : start + BLOCK])[0] for start in range(0, len(X), BLOCK)]
+        known = [self.heads.variance(place, block) for block in blocks]
+        return np.concatenate([*known, []]) + self.reading.missed(partial(self.term_mean, term), X, term)
 
     def term_means(self, terms: Sequence[Subset], X: Array) -> Array:
         """E of many terms, (n, terms)."""

@@ -84,12 +84,15 @@ def is_part(columns: Subset, others: Sequence[Subset]) -> bool:
 
 
 def stability(sets: Sequence[Subset], each: Sequence[Strengths], count: int, asked: int) -> list[float]:
-    """The part of the networks that have a set among their first so many of these.
+    """The part of the networks that rank a set as high as it stands here, or among their first so many.
 
     So many were asked; of some nothing is to be had, as they have learned nothing.
     """
-    first = []
+    ranks = []
     for strengths in each:
         named = ordered({columns: strengths[columns] for columns in sets if columns in strengths})
-        first.append(set(named[:count]))
-    return [sum(columns in leading for leading in first) / asked for columns in sets]
+        ranks.append({columns: rank for rank, columns in enumerate(named, start=1)})
+    return [
+        sum(rank.get(columns, np.inf) <= max(place, count) for rank in ranks) / asked
+        for place, columns in enumerate(sets, start=1)
+    ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from termwise.deep.backend import require_torch
+from termwise.deep.heads import heads_of
 from termwise.deep.networks import inputs_of
 from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading, Seen, summed
 from termwise.deep.rank_one import log_density, log_evidence
@@ -76,10 +77,11 @@ class DeepKernelRegressor(TermRegressor):
     """A Gaussian process whose kernel is made of networks. Interpretable deep kernels (2020).
 
     With `kernel="iok"` the function is a sum of small networks, one for each set of columns that a first
-    network finds to act together: each is a term. A column of levels becomes one number for each level; a
-    missing cell stands at the mean, and if there were some in `fit`, a further number says where. One tenth
-    of the rows says when training is to stop, and how large the noise is; of up to 500 rows this is what each
-    fifth of them shows, left out once.
+    network finds to act together: each is a term. The band of a term says what the last layer of its network
+    might have been as well, and takes the hidden layers as known: it is rather too narrow than too wide. A
+    column of levels becomes one number for each level; a missing cell stands at the mean, and if there were
+    some in `fit`, a further number says where. One tenth of the rows says when training is to stop, and how
+    large the noise is; of up to 500 rows this is what each fifth of them shows, left out once.
 
     Parameters
     ----------
@@ -98,7 +100,7 @@ class DeepKernelRegressor(TermRegressor):
     hidden : sequence of int, optional
         Units of the hidden layers; None goes by the kernel and the number of rows.
     mean : {"zero", "detector"}
-        What the process is about: zero, or the networks that were asked for sets. With these it has no terms.
+        What the process is about: zero, or the networks that are asked for sets. With these it has no terms.
     penalty : float
         What the standard deviation of each network of "iok" costs, in those of the target: sets that were
         found by mistake are left out. 0.01 to 0.1 are of use.
@@ -157,7 +159,7 @@ class DeepKernelRegressor(TermRegressor):
         `n_parameters_`, and `interactions_` if sets were asked for.
         """
         require_torch(type(self).__name__)
-        from termwise.deep.folds import FEW_ROWS, FEWEST, error_of_folds
+        from termwise.deep.folds import FEW_ROWS, error_of_folds
         from termwise.deep.tickets import masks_of
         from termwise.deep.training import Lesson, parted, threads
 
@@ -180,7 +182,7 @@ class DeepKernelRegressor(TermRegressor):
             lesson = replace(whole, y=target.y - reading.base(spread))
             make = partial(self._learned, inputs_of(sets, dense.sources), rng=training)
             learned = make(lesson)
-            if FEWEST <= table.n_rows <= FEW_ROWS:
+            if table.n_rows <= FEW_ROWS:
                 masks = masks_of(learned.networks) if self.sparsity else None
                 anew = partial(self._predictor, partial(make, masks=masks), dense.sources, training)
                 error = error_of_folds(whole, anew, training)
@@ -200,25 +202,24 @@ class DeepKernelRegressor(TermRegressor):
         names = dense.encoder.names
         everything: Subset = tuple(range(len(names)))
         asked = asked_terms(self.sets, dense.encoder.schema.names, "sets") if self.kernel == "iok" else None
-        wanted = self.mean == "detector" or (self.kernel == "iok" and asked is None)
-        trend: tuple[Any, ...] = ()
-        listed = None if asked is None else _places(asked, names)
         if self.mean == "detector" and len(names) < 2:
             raise TableError(
                 f"only the column {names[0]!r} has more than one value, and mean='detector' is by columns "
                 "that act together; use mean='zero', or pass more columns"
             )
-        if wanted and len(names) > 1:
-            from termwise.deep.detector import Sample, detect
+        finding = self.kernel == "iok" and asked is None and len(names) > 1
+        listed = (everything,) if asked is None else _places(asked, names)
+        if not finding and self.mean == "zero":
+            return listed, ()
+        from termwise.deep.detector import Sample, detect, trend
 
-            numbers = dense.spread(encoded) if self.mean == "detector" else bent(dense, encoded)
-            found = detect(Sample(numbers, y, dense.sources, rows), self._search(), rng)
-            self.interactions_: Interactions = interactions_of(found, dense)
-            trend = found.trend if self.mean == "detector" else ()
-            listed = _places(self.interactions_.sets(), names) if listed is None else listed
-        if self.kernel != "iok" or listed is None:
-            listed = (everything,)
-        return listed, trend
+        numbers = dense.spread(encoded) if self.mean == "detector" else bent(dense, encoded)
+        sample = Sample(numbers, y, dense.sources, rows)
+        if not finding:
+            return listed, trend(sample, self._search(), rng)
+        found = detect(sample, self._search(), rng)
+        self.interactions_: Interactions = interactions_of(found, dense)
+        return _places(self.interactions_.sets(), names), found.trend if self.mean == "detector" else ()
 
     def _search(self) -> Search:
         from termwise.deep.detector import Search
@@ -277,8 +278,9 @@ class DeepKernelRegressor(TermRegressor):
     def _rank_one(self, found: Optimal, reading: Reading, sets: tuple[Subset, ...], lesson: Lesson) -> _Found:
         each = found.networks.outputs(lesson.X).sum(axis=2)
         left = tuple(sets[place] for place in found.places)
+        heads = heads_of(found.networks, lesson.X, found.noise)
         posterior = RankOnePosterior(
-            reading, found.networks, left, found.amplitude, found.noise, Seen.of(each)
+            reading, found.networks, left, found.amplitude, found.noise, Seen.of(each), heads
         )
         evidence = log_density if self.kernel == "network" else log_evidence
         objective = evidence(each.sum(axis=0), lesson.y, found.noise)

@@ -43,17 +43,29 @@ def detect_interactions(
 
     Parameters
     ----------
+    X, y
+        A table of any kind, and a number for each row; two labels as 0 and 1. Of fewer than ten rows no set
+        is tried, and none is kept.
     max_size : int
         The most columns of a set.
     n_seeds : int
         How many networks are asked; `stability` is the part of them that found a set. Those that have learned
         nothing have found none.
     max_epochs : int
-        The most times that training looks at all rows.
+        The most times that training looks at all rows; the small networks that say whether a set helps look
+        at them 100 times at most.
     categorical, random_state
         As for `DeepKernelRegressor`.
     n_jobs : int or None
         Threads of PyTorch; None is one.
+
+    Returns
+    -------
+    Interactions
+        A list of `Interaction`, the strongest first, each with `columns`, `strength`, `stability` and `kept`;
+        `frame()` is a table of them, and `kept` has those that help. All of it, or a part as in `found[:2]`,
+        can be the `terms` of `OAKRegressor` or the `sets` of `DeepKernelRegressor`: all of it brings single
+        columns with it.
     """
     require_torch(OWNER)
     from termwise.deep.detector import Sample, Search, detect
@@ -75,7 +87,8 @@ def detect_interactions(
             "together; pass more columns"
         )
     with threads(n_jobs):
-        splitting, asking = np.random.default_rng(seed_of(random_state)).spawn(2)
+        # As `DeepKernelRegressor` does, so that with the same seed it has the sets that are found here.
+        asking, splitting = np.random.default_rng(seed_of(random_state)).spawn(2)
         sample = Sample(spread, target.y, dense.sources, parted(spread, splitting))
         return interactions_of(detect(sample, search, asking), dense)
 

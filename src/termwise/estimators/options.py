@@ -69,7 +69,7 @@ def checked_target(y: Any, n_rows: int) -> Array:
         )
     if np.min(values) == np.max(values):
         raise TargetError(
-            f"the target is {values[0]:g} in every row; there is nothing to explain: "
+            f"the target is {values[0] + 0.0:g} in every row; there is nothing to explain: "
             "check that the right column is the target"
         )
     return values

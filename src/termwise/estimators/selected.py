@@ -9,12 +9,13 @@ from typing import Any
 
 from termwise.encode.encoder import Encoder
 from termwise.errors import OptionError, TableError, TermError, TermwiseWarning
-from termwise.explain.interactions import Interactions
+from termwise.explain.interactions import Interaction, Interactions
 from termwise.explain.terms import Term, features_of
 from termwise.kernels.terms import Subset
 from termwise.table.names import did_you_mean, quoted
 
 Features = tuple[str, ...]
+NOT_LISTED = {"terms": "all that there may be", "sets": "those that are found"}
 
 
 def asked_terms(asked: Any, names: Sequence[str], option: str = "terms") -> list[Features] | None:
@@ -24,16 +25,18 @@ def asked_terms(asked: Any, names: Sequence[str], option: str = "terms") -> list
     listed = plain_terms(asked, option)
     if not isinstance(listed, (list, tuple)) or not listed:
         raise OptionError(
-            f"{option} is {asked!r}; give a list of names as in ['age', 'age:income'], or None for all "
-            "that there may be"
+            f"{option} is {asked!r}; give a list of names as in ['age', 'age:income'], or None for "
+            f"{NOT_LISTED[option]}"
         )
     return [_features(term, names, option) for term in listed]
 
 
 def plain_terms(asked: Any, option: str = "terms") -> Any:
-    """A list of what is asked for, if it is an array, or interactions that were found."""
+    """A list of what is asked for, if it is an array, or has interactions that were found."""
     if isinstance(asked, Interactions):
         return asked.terms() if option == "terms" else asked.sets()
+    if isinstance(asked, (list, tuple)):
+        return [term.columns if isinstance(term, Interaction) else term for term in asked]
     return asked.tolist() if hasattr(asked, "tolist") else asked
 
 

@@ -41,7 +41,8 @@ class Explanation:
             return f"<Explanation of {self.counted}: {leading}>"
         of_that = f"; of that {leading}" if leading else ""
         part = "nothing" if not len(self.sobol) else f"{self.explained:.1%}"
-        return f"<Explanation of {self.counted}, which explain {part} of {self.explains}{of_that}>"
+        explain = "explains" if len(self.sobol) == 1 else "explain"
+        return f"<Explanation of {self.counted}, which {explain} {part} of {self.explains}{of_that}>"
 
     @property
     def counted(self) -> str:

@@ -18,8 +18,8 @@ class Interaction:
     """Columns that were found to act together.
 
     `strength` is by the weights of the networks that were asked, and means something beside others of one
-    table only; `stability` is the part of these networks that found the set among their first. `kept` says
-    that it helped to predict rows that were left out.
+    table only; `stability` is the part of these networks that rank the set as high as it stands among all, or
+    as high as those that are kept are many. `kept` says that it helped to predict rows that were left out.
     """
 
     columns: tuple[str, ...]

@@ -24,7 +24,8 @@ FORMAT, FIRST_FORMAT = 2, 1  # the second says how the target comes about
 DOCUMENT = "model.json"
 ARRAYS, OPTIONAL = ("centres", "alpha", "root"), ("seen",)
 # An array of one label of many has the number of the label before it.
-NETWORKS = r"rows|middle|covariance|(trend\.\d\.)?(weight|bias)\.\d{1,2}|parameter\.[a-z]{1,20}"
+SUMMARIES = r"rows|middle|covariance|head\.middle|head\.roots"
+NETWORKS = rf"{SUMMARIES}|(trend\.\d\.)?(weight|bias)\.\d{{1,2}}|parameter\.[a-z]{{1,20}}"
 NAME = re.compile(rf"(0\.|[1-9]\d{{0,3}}\.)?({'|'.join((*ARRAYS, *OPTIONAL))}|projection)|{NETWORKS}")
 MOST_JSON = 1 << 26  # bytes; 20,000 levels of a thousand letters take a third of it
 

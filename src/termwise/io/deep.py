@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from termwise.deep.gram import FORMULAS, GramKernel, Solved, first_parameters
+from termwise.deep.heads import Heads
 from termwise.deep.networks import Networks, inputs_of
 from termwise.deep.posterior import GramPosterior, RankOnePosterior, Reading, Seen
 from termwise.deep.rank_one import Amplitude
@@ -24,6 +25,7 @@ from termwise.measures.base import Array
 ROWS = "rows"
 SOLVED = ("centres", "alpha", "root")
 SEEN = ("middle", "covariance")
+HEADS = {"head.middle": "middle", "head.roots": "roots"}
 
 
 def describe_deep(model: DeepKernelRegressor) -> dict[str, Any]:
@@ -34,6 +36,7 @@ def describe_deep(model: DeepKernelRegressor) -> dict[str, Any]:
     if isinstance(posterior, RankOnePosterior):
         amplitude = posterior.amplitude
         own |= {"sets": _lists(posterior.sets), "amplitude": [amplitude.mean, amplitude.variance]}
+        own["constant"] = posterior.heads.constant
     else:
         solved = posterior.solved
         own |= {"kernel": posterior.kernel.kind, "solved": [solved.evidence, solved.jitter]}
@@ -50,6 +53,7 @@ def deep_arrays(model: DeepKernelRegressor) -> dict[str, Array]:
         found |= _layers(f"trend.{number_of}.", networks)
     if isinstance(posterior, RankOnePosterior):
         found |= {name: getattr(posterior.seen, name) for name in SEEN}
+        found |= {name: getattr(posterior.heads, part) for name, part in HEADS.items()}
     if isinstance(posterior, GramPosterior):
         found |= {name: getattr(posterior.solved, name) for name in SOLVED}
         found |= {f"parameter.{name}": value for name, value in posterior.kernel.parameters.items()}
@@ -104,9 +108,14 @@ def _posterior(
     mean, variance = numbers(own["amplitude"])
     if variance < 0.0:
         raise ValueError(f"its amplitude has the variance {variance}")
-    k = len(sets)
+    k, units = networks.weights[-1].shape[:2]
     seen = Seen(_finite(left.pop("middle"), (k,)), _finite(left.pop("covariance"), (k, k)))
-    return RankOnePosterior(reading, networks, sets, Amplitude(mean, variance), noise, seen)
+    middle, roots = (left.pop(name) for name in HEADS)
+    constant = number(own["constant"])
+    if constant < 0.0:
+        raise ValueError(f"its constant has the variance {constant}")
+    heads = Heads(_finite(middle, (k, units)), _finite(roots, (k, units, units)), constant)
+    return RankOnePosterior(reading, networks, sets, Amplitude(mean, variance), noise, seen, heads)
 
 
 def _gram(
