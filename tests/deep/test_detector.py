@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from termwise.deep.detector import (
     learned,
 )
 from termwise.deep.training import parted
-from termwise.errors import NumericalError, OptionError, TableError, TargetError
+from termwise.deep.trial import Trial
+from termwise.errors import NumericalError, OptionError, TableError, TargetError, TermwiseWarning
 from termwise.explain.interactions import Interaction, Interactions
 
 
@@ -189,6 +191,19 @@ def test_they_are_plain_data() -> None:
     assert list(MADE.frame().columns) == ["columns", "strength", "stability", "kept"]
     assert json.loads(json.dumps(MADE.to_dict()))["interactions"][0]["columns"] == ["a", "b"]
     assert repr(MADE).startswith("<Interactions of 7 columns, 3 of 4 kept: a:b 3 (100%), c:d:e:f 2 (50%)")
+    assert repr(replace(MADE, untold=0.25)).endswith("; all columns together leave 25% less>")
+
+
+def test_who_is_not_told_all_is_warned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trial, "untold", lambda self: 0.25)
+    monkeypatch.setattr(Trial, "together", lambda self, pairs: [])
+    X, y = table(40)
+    with pytest.warns(TermwiseWarning, match="one network of all columns leaves 25% less") as told:
+        assert tw.detect_interactions(X, y, n_seeds=1, max_epochs=2).untold == 0.25
+    assert told[0].filename == __file__
+    with pytest.warns(TermwiseWarning, match="do not tell all") as told:
+        tw.DeepKernelRegressor(n_seeds=1, max_epochs=2, hidden=(4,)).fit(X, y)
+    assert told[0].filename == __file__
 
 
 def test_an_oak_model_may_have_what_was_found(found: Interactions, tmp_path: Path) -> None:

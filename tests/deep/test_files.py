@@ -31,6 +31,7 @@ def test_a_loaded_model_is_the_same_bit_for_bit(kind: str, tmp_path: Any) -> Non
     if hasattr(model, "interactions_"):
         assert loaded.interactions_.ranked == model.interactions_.ranked
         assert loaded.interactions_.names == model.interactions_.names
+        assert loaded.interactions_.untold == model.interactions_.untold
     assert (loaded.fit_result_, loaded.n_parameters_) == (model.fit_result_, model.n_parameters_)
     tw.save(loaded, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
@@ -56,7 +57,8 @@ def _set(*path: Any, to: Any) -> Any:
         ("sets", _set("deep", "amplitude", to=[1.0, -1.0]), "amplitude has the variance -1"),
         ("sets", _set("deep", "constant", to=-1.0), "constant has the variance -1"),
         ("sets", _set("noise", to=-1.0), "the noise is"),
-        ("iok", _set("interactions", 0, "columns", to=["age", "so"]), "it has the interaction"),
+        ("iok", _set("interactions", "ranked", 0, "columns", to=["age", "so"]), "it has the interaction"),
+        ("iok", _set("interactions", "untold", to=2.0), "it has 2 untold"),
         ("rbf", _set("deep", "kernel", to="so"), "no kernel 'so'"),
         ("rbf", _set("deep", "kernel", to="sm"), "damaged"),
         ("trend", _set("deep", "trend", to=[]), "besides"),

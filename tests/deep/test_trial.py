@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -14,8 +15,14 @@ from termwise.deep.trial import IN_VAIN, JUDGED, Trial, better, folded, tried
 class Told:
     """A trial whose answers are known: sets that help, and those of which the parts do."""
 
-    def __init__(self, helping: set[tuple[int, ...]], *, hidden_by: tuple[int, ...] | None = None) -> None:
-        self.helping, self.hidden_by = helping, hidden_by
+    def __init__(
+        self,
+        helping: set[tuple[int, ...]],
+        *,
+        hidden_by: tuple[int, ...] | None = None,
+        all_at_once: int = 0,
+    ) -> None:
+        self.helping, self.hidden_by, self.all_at_once = helping, hidden_by, all_at_once
         self.model: list[tuple[int, ...]] = []
         self.asked: list[tuple[int, ...]] = []
 
@@ -26,7 +33,13 @@ class Told:
         return columns in left and not hidden, any(set(one) < set(columns) for one in left)
 
     def needed(self, sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        return [one for one in sets if one in self.helping and one not in self.model]
+        return [one for one in sets if one in self.helping]
+
+    def untold(self) -> float:
+        return 0.5 if len(self.model) < self.all_at_once else 0.0
+
+    def together(self, pairs: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        return pairs[: self.all_at_once]
 
     def keep(self, sets: list[tuple[int, ...]]) -> None:
         self.model += sets
@@ -64,6 +77,55 @@ def test_what_was_refused_is_tried_again_when_another_was_kept() -> None:
 def test_pairs_that_hide_each_other_are_kept_together() -> None:
     trial = Told({(0, 1), (1, 2)}, hidden_by=(7, 8))  # which never comes
     assert verdict([(0, 1), (1, 2), (0, 1, 2)], trial) == ((0, 1), (1, 2))
+
+
+def test_a_pair_that_was_kept_is_not_kept_again_with_another() -> None:
+    trial = Told({(0, 1), (1, 2)})
+    assert verdict([(0, 1), (0, 1, 2)], trial) == ((0, 1), (1, 2))
+    assert trial.model == [(0, 1), (1, 2)]
+
+
+def test_pairs_that_do_a_little_each_are_kept_where_all_columns_together_say_more() -> None:
+    order = [(0, 1), (2, 3, 4), (1, 3)]
+    found = tried(order, Told({(0, 1)}, all_at_once=3))  # type: ignore[arg-type]
+    assert found.kept == ((0, 1), (2, 3), (2, 4), (3, 4))
+    assert found.untold == 0.0
+    found = tried(order, Told({(2, 3, 4)}, all_at_once=9))  # type: ignore[arg-type]
+    assert found.kept == ((2, 3, 4), (0, 1), (1, 3))  # parts of what was kept have nothing more to say
+    assert found.untold == 0.5
+
+
+def test_pairs_none_of_which_is_sure_to_help_do_together() -> None:
+    pairs = list(combinations(range(5), 2))
+    rng = np.random.default_rng(0)
+    X, how = rng.uniform(-1.7, 1.7, (600, 5)), Descent(max_epochs=60, patience=6)
+    y = X.sum(axis=1) ** 2 / 5.0 + 0.5 * rng.standard_normal(600)
+    trial = Trial(X, y, range(5), how, rng)
+    assert sum(trial.helps(pair, pairs)[0] for pair in pairs) <= 2
+    assert trial.untold() > 0.2
+    assert trial.together(pairs) == pairs
+    trial.keep(pairs)
+    assert trial.untold() < 0.1
+
+
+def test_where_each_column_acts_alone_nothing_is_untold() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.7, 1.7, (600, 5))
+    y = np.sin(X[:, 0]) + X[:, 1] ** 2 + 0.5 * rng.standard_normal(600)
+    trial = Trial(X, y, range(5), Descent(max_epochs=60, patience=6), rng)
+    assert trial.untold() == 0.0
+    assert trial.together([(0, 1)]) == []  # of one pair nothing is asked that was not asked before
+
+
+def test_as_few_pairs_are_kept_as_say_what_more_would() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.7, 1.7, (2000, 5))
+    y = X[:, 3] * X[:, 4] + X[:, 0] * X[:, 4] + 0.5 * rng.standard_normal(2000)
+    trial = Trial(X, y, range(5), Descent(max_epochs=60, patience=6), rng)
+    others = [pair for pair in combinations(range(5), 2) if pair not in ((0, 4), (3, 4))]
+    found = trial.together([(3, 4), (0, 4), *others])
+    assert found[:2] == [(3, 4), (0, 4)]
+    assert len(found) <= 4  # of ten
 
 
 def test_a_trial_leaves_out_what_is_not_needed() -> None:

@@ -38,7 +38,8 @@ BATCHES, LEAST_BATCH, MOST_BATCH = 40, 32, 200  # of an epoch, and their rows
 
 @dataclass(frozen=True, eq=False)
 class Detection:
-    """Ranked sets, their strengths, how often each was found, and which of them help to predict.
+    """Ranked sets, their strengths, how often each was found, which of them help to predict, and what they
+    leave untold.
 
     `found` is the part of the networks that rank the set as high as it stands here, or among their own first,
     as many as are kept; those that have learned nothing rank none. `trend` is the mean of all networks as
@@ -49,6 +50,7 @@ class Detection:
     strengths: tuple[float, ...]
     found: tuple[float, ...]
     kept: tuple[bool, ...]
+    untold: float
     trend: tuple[Networks, Networks]
 
 
@@ -127,6 +129,7 @@ def detect(sample: Sample, search: Search, rng: np.random.Generator) -> Detectio
         tuple(strengths.get(columns, 0.0) for columns in sets),
         tuple(stability(sets, each, len(verdict.kept), search.seeds)),
         tuple(columns in verdict.kept for columns in sets),
+        verdict.untold,
         asked.mean,
     )
 

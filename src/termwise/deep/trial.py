@@ -27,14 +27,19 @@ LEAST_GAIN = 0.02  # a part of what is unexplained, by which it must
 CHANCE = float(norm.sf(3.0))  # that it seems to help and does not: three standard errors, more of few rows
 LONGER = 3  # is the model trained than what is tried beside it: what it leaves would be learned by any set
 IN_VAIN = 6  # sets in a row that do not help, before no more are tried
+AT_ONCE = (2, 4, 8, 16, 32)  # pairs, where none is sure to help by itself and all columns together are
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The sets that help, and those that were tried and do not."""
+    """The sets that help, those that were tried and do not, and what the first leave to all columns together.
+
+    `untold` is the part of the mean absolute error that is left, zero where it is not sure.
+    """
 
     kept: tuple[Subset, ...]
     refused: tuple[Subset, ...]
+    untold: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +105,14 @@ class Trial:
         if columns not in self._told:
             together = list(dict.fromkeys([columns, *also]))
             groups = [group for one in together for group in (_parts(one), [one])]
-            left = [self._judged(errors) for errors in self._without(groups, self._left)]
+            left = self._errors(groups)
             for one, by_parts, by_set in zip(together, left[::2], left[1::2], strict=True):
                 self._told[one] = self._verdict(by_parts, by_set)
         return self._told[columns]
 
     def _verdict(self, by_parts: Array, by_set: Array) -> tuple[bool, bool]:
         left = self._judged(self._left)
-        least = min(left, by_parts, key=lambda errors: float(np.mean(np.abs(errors))))
+        least = min(left, by_parts, key=_mean)
         return better(least, by_set), better(left, by_parts)
 
     def needed(self, sets: Sequence[Subset]) -> list[Subset]:
@@ -127,6 +132,35 @@ class Trial:
                 break
             sets, whole = others[least], without[least]
         return sets
+
+    def untold(self) -> float:
+        """The part of the errors that one network of all columns takes off; zero where that is not sure.
+
+        Where many sets do a little each, none is sure to help by itself, and all together are. The model may
+        have more to learn by now.
+        """
+        everything = tuple(range(max(self.sources) + 1))
+        again, by_all = self._errors([self.model, [everything]])
+        least = min(self._judged(self._left), again, key=_mean)
+        return 1.0 - _mean(by_all) / _mean(least) if better(least, by_all) else 0.0
+
+    def together(self, pairs: Sequence[Subset]) -> list[Subset]:
+        """So many of the first pairs as it takes until the error falls no more; none if it does not fall.
+
+        As few as are within a standard error of the least.
+        """
+        groups = [list(pairs[:count]) for count in AT_ONCE if count < 2 * len(pairs)]
+        if not groups:
+            return []
+        again, *by_groups = self._errors([self.model, *groups])
+        sizes = np.abs([min(self._judged(self._left), again, key=_mean), *by_groups])
+        worse = sizes - sizes[np.argmin(sizes.mean(axis=1))]
+        limit = np.std(worse, axis=1) / np.sqrt(sizes.shape[1])
+        return [[], *groups][int(np.argmax(worse.mean(axis=1) <= limit))]
+
+    def _errors(self, groups: Sequence[Sequence[Subset]]) -> list[Array]:
+        """Those of judged rows that are left when each group has learned what the model has left."""
+        return [self._judged(errors) for errors in self._without(groups, self._left)]
 
     def _judged(self, errors: Array) -> Array:
         """Those of each fold's own rows, of errors (folds, rows)."""
@@ -181,6 +215,10 @@ def _aim(part: Trainable, y: Array, train: NDArray[np.bool_], validation: NDArra
     return Aim(lambda chosen: errors(chosen, learned).sum(), score, np.flatnonzero(train.any(axis=0)))
 
 
+def _mean(errors: Array) -> float:
+    return float(np.mean(np.abs(errors)))
+
+
 def _parts(columns: Subset) -> list[Subset]:
     return list(combinations(columns, len(columns) - 1))
 
@@ -191,7 +229,8 @@ def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
     Of a set that does not help, though its parts do, the parts come next: a network may name columns together
     that act in pairs. Pairs that are needed beside each other are kept at once. Sets that were refused are
     tried again when another was kept: what they do may have been hidden by what was still to be learned.
-    Parts of sets that were kept have nothing more to say.
+    Parts of sets that were kept have nothing more to say. Where one network of all columns then says more,
+    many sets do a little each: the strongest pairs are kept together.
     """
     waiting: list[Subset] = list(order)
     refused: list[Subset] = []
@@ -204,7 +243,7 @@ def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
         helps, parts_help = trial.helps(columns, waiting[: len(refused)])
         found, parts = [columns] if helps else [], list[Subset]()
         if parts_help and not helps and len(columns) > 2:
-            parts = _parts(columns)
+            parts = [part for part in _parts(columns) if part not in kept]
             pairs = trial.needed(parts) if len(columns) == 3 else []
             found = pairs if len(pairs) > 1 else []
         if not helps:
@@ -214,7 +253,18 @@ def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
             trial.keep(found)
             kept += found
             waiting, refused = refused + waiting, []
-    return Verdict(tuple(kept), tuple(refused))
+    untold = trial.untold()
+    together = trial.together(_pairs(order, kept)) if untold else []
+    if together:
+        trial.keep(together)
+        kept, untold = kept + together, trial.untold()
+    return Verdict(tuple(kept), tuple(refused), untold)
+
+
+def _pairs(order: Sequence[Subset], kept: Sequence[Subset]) -> list[Subset]:
+    """The pairs of sets in the order of their ranks, without those that were kept and their parts."""
+    found = dict.fromkeys(pair for columns in order for pair in combinations(columns, 2))
+    return [pair for pair in found if pair not in kept and not is_part(pair, kept)]
 
 
 def better(before: Array, after: Array) -> bool:

@@ -17,7 +17,7 @@ from termwise.deep.rank_one import log_density, log_evidence
 from termwise.encode.dense import DenseEncoder
 from termwise.errors import NoTermsError, OptionError, TableError
 from termwise.estimators.base import keep_arguments, seed_of
-from termwise.estimators.interactions import interactions_of
+from termwise.estimators.interactions import interactions_of, warn_of_untold
 from termwise.estimators.numbers import UNKNOWN, as_numbers, bent
 from termwise.estimators.options import one_of, search_options, whole_number
 from termwise.estimators.predicting import TermRegressor
@@ -176,6 +176,8 @@ class DeepKernelRegressor(TermRegressor):
             # The same rows are left out all along: they would say too little noise of a mean that knew them.
             rows = parted(spread, splitting)
             sets, trend = self._sets(dense, encoded, target.y, rows, asking)
+            if hasattr(self, "interactions_"):
+                warn_of_untold(self.interactions_)
             # In the order of the draw, as the first of them stand for all where cells are missing.
             reading = Reading(dense, encoded[seeing.permutation(len(encoded))[:SEEN]], trend)
             whole = Lesson(spread, target.y, rows, np.isnan(encoded).sum(axis=1) == 0)

@@ -19,7 +19,8 @@ class Interaction:
 
     `strength` is by the weights of the networks that were asked, and means something beside others of one
     table only; `stability` is the part of these networks that rank the set as high as it stands among all, or
-    as high as those that are kept are many. `kept` says that it helped to predict rows that were left out.
+    as high as those that are kept are many. `kept` says that it helped to predict rows that were left out,
+    by itself or together with other pairs.
     """
 
     columns: tuple[str, ...]
@@ -35,10 +36,15 @@ class Interaction:
 
 @dataclass(frozen=True, eq=False)
 class Interactions(Sequence[Interaction]):
-    """Sets of columns, the strongest first. `names` are all columns that were looked at."""
+    """Sets of columns, the strongest first. `names` are all columns that were looked at.
+
+    `untold` is the part of the mean absolute error of rows left out that one network of all columns takes off
+    what the kept sets leave, zero where that is not sure: many sets may do a little each.
+    """
 
     ranked: tuple[Interaction, ...]
     names: tuple[str, ...]
+    untold: float = 0.0
 
     @overload
     def __getitem__(self, place: int) -> Interaction: ...
@@ -63,7 +69,8 @@ class Interactions(Sequence[Interaction]):
         kept = self.kept
         leading = ", ".join(f"{row.name} {row.strength:.3g} ({row.stability:.0%})" for row in kept[:3])
         said = f": {leading}" if kept else ""
-        return f"<Interactions of {len(self.names)} columns, {len(kept)} of {len(self)} kept{said}>"
+        more = f"; all columns together leave {self.untold:.0%} less" if self.untold else ""
+        return f"<Interactions of {len(self.names)} columns, {len(kept)} of {len(self)} kept{said}{more}>"
 
     @property
     def kept(self) -> list[Interaction]:
@@ -104,4 +111,5 @@ class Interactions(Sequence[Interaction]):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON can write."""
-        return {"columns": list(self.names), "interactions": [plain(asdict(row)) for row in self]}
+        rows = [plain(asdict(row)) for row in self]
+        return {"columns": list(self.names), "interactions": rows, "untold": self.untold}

@@ -41,7 +41,9 @@ def describe_deep(model: DeepKernelRegressor) -> dict[str, Any]:
         solved = posterior.solved
         own |= {"kernel": posterior.kernel.kind, "solved": [solved.evidence, solved.jitter]}
     found = getattr(model, "interactions_", None)
-    interactions = None if found is None else [asdict(row) for row in found]
+    interactions = (
+        None if found is None else {"ranked": [asdict(row) for row in found], "untold": found.untold}
+    )
     return {"encoder": posterior.reading.dense.to_dict(), "deep": own, "interactions": interactions}
 
 
@@ -167,9 +169,12 @@ def _sets(data: Any, width: int) -> tuple[Subset, ...]:
 
 def _interactions(data: Any, names: tuple[str, ...]) -> Interactions:
     ranked = []
-    for row in data:
+    for row in data["ranked"]:
         columns = tuple(row["columns"])
         if len(columns) < 2 or not set(columns) <= set(names) or type(row["kept"]) is not bool:
             raise ValueError(f"it has the interaction {str(row)[:80]}")
         ranked.append(Interaction(columns, number(row["strength"]), number(row["stability"]), row["kept"]))
-    return Interactions(tuple(ranked), names)
+    untold = number(data["untold"])
+    if not 0.0 <= untold <= 1.0:
+        raise ValueError(f"it has {untold:g} untold")
+    return Interactions(tuple(ranked), names, untold)
