@@ -10,6 +10,7 @@ import pytest
 
 from termwise.deep.training import Descent
 from termwise.deep.trial import IN_VAIN, JUDGED, Trial, better, folded, tried
+from termwise.kernels.terms import Subset
 
 
 class Told:
@@ -17,35 +18,35 @@ class Told:
 
     def __init__(
         self,
-        helping: set[tuple[int, ...]],
+        helping: set[Subset],
         *,
-        hidden_by: tuple[int, ...] | None = None,
+        hidden_by: Subset | None = None,
         all_at_once: int = 0,
     ) -> None:
         self.helping, self.hidden_by, self.all_at_once = helping, hidden_by, all_at_once
-        self.model: list[tuple[int, ...]] = []
-        self.asked: list[tuple[int, ...]] = []
+        self.model: list[Subset] = []
+        self.asked: list[Subset] = []
 
-    def helps(self, columns: tuple[int, ...], also: Sequence[tuple[int, ...]] = ()) -> tuple[bool, bool]:
+    def helps(self, columns: Subset, also: Sequence[Subset] = ()) -> tuple[bool, bool]:
         self.asked.append(columns)
         hidden = self.hidden_by is not None and self.hidden_by not in self.model and columns != self.hidden_by
         left = {one for one in self.helping if one not in self.model}
         return columns in left and not hidden, any(set(one) < set(columns) for one in left)
 
-    def needed(self, sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    def needed(self, sets: list[Subset]) -> list[Subset]:
         return [one for one in sets if one in self.helping]
 
     def untold(self) -> float:
         return 0.5 if len(self.model) < self.all_at_once else 0.0
 
-    def together(self, pairs: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    def together(self, pairs: list[Subset]) -> list[Subset]:
         return pairs[: self.all_at_once]
 
-    def keep(self, sets: list[tuple[int, ...]]) -> None:
+    def keep(self, sets: list[Subset]) -> None:
         self.model += sets
 
 
-def verdict(order: list[tuple[int, ...]], trial: Told) -> tuple[tuple[int, ...], ...]:
+def verdict(order: list[Subset], trial: Told) -> tuple[Subset, ...]:
     return tried(order, trial).kept  # type: ignore[arg-type]
 
 
@@ -83,6 +84,22 @@ def test_a_pair_that_was_kept_is_not_kept_again_with_another() -> None:
     trial = Told({(0, 1), (1, 2)})
     assert verdict([(0, 1), (0, 1, 2)], trial) == ((0, 1), (1, 2))
     assert trial.model == [(0, 1), (1, 2)]
+
+
+def test_of_pairs_that_were_kept_already_none_is_needed() -> None:
+    """Though a model learned anew has more to learn of them, so that parts of a triple seem to help."""
+
+    class Rough(Told):
+        def helps(self, columns: Subset, also: Sequence[Subset] = ()) -> tuple[bool, bool]:
+            return super().helps(columns, also)[0], len(columns) > 2
+
+        def needed(self, sets: list[Subset]) -> list[Subset]:
+            assert len(sets) > 1
+            return super().needed(sets)
+
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    assert verdict([*pairs, (0, 1, 2)], Rough({*pairs})) == tuple(pairs)
+    assert verdict([*pairs[:2], (0, 1, 2)], Rough({*pairs})) == tuple(pairs)
 
 
 def test_pairs_that_do_a_little_each_are_kept_where_all_columns_together_say_more() -> None:

@@ -244,7 +244,7 @@ def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
         found, parts = [columns] if helps else [], list[Subset]()
         if parts_help and not helps and len(columns) > 2:
             parts = [part for part in _parts(columns) if part not in kept]
-            pairs = trial.needed(parts) if len(columns) == 3 else []
+            pairs = trial.needed(parts) if len(columns) == 3 and len(parts) > 1 else []
             found = pairs if len(pairs) > 1 else []
         if not helps:
             refused.append(columns)
