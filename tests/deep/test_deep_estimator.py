@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import termwise as tw
 from termwise import DeepKernelRegressor
+from termwise.deep.heads import heads_of
 from termwise.errors import (
     NoTermsError,
     NumericalError,
@@ -154,6 +155,16 @@ def test_the_process_is_as_unsure_as_its_amplitude() -> None:
     encoded = model.encoder_.transform(read_table(X))
     c, g = posterior.amplitude, posterior.mean(encoded) / posterior.amplitude.mean
     np.testing.assert_allclose(posterior.variance(encoded), c.variance * g**2, rtol=1e-9)
+
+
+def test_bands_are_by_the_noise_of_the_process() -> None:
+    X, y = waves(100)
+    model = DeepKernelRegressor(**{**QUICK, "sets": ["a", "b", "c:d"]}).fit(X, y)
+    posterior: Any = model.posterior_
+    encoded = model.encoder_.transform(read_table(X))
+    wanted = heads_of(posterior.networks, posterior.reading.dense.spread(encoded), posterior.noise)
+    np.testing.assert_allclose(posterior.heads.roots, wanted.roots, rtol=1e-9)
+    np.testing.assert_allclose(posterior.term_variance((), encoded), posterior.noise / 100, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

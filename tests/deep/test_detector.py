@@ -191,14 +191,14 @@ def test_they_are_plain_data() -> None:
     assert list(MADE.frame().columns) == ["columns", "strength", "stability", "kept"]
     assert json.loads(json.dumps(MADE.to_dict()))["interactions"][0]["columns"] == ["a", "b"]
     assert repr(MADE).startswith("<Interactions of 7 columns, 3 of 4 kept: a:b 3 (100%), c:d:e:f 2 (50%)")
-    assert repr(replace(MADE, untold=0.25)).endswith("; all columns together leave 25% less>")
+    assert repr(replace(MADE, untold=0.25)).endswith("; 25% of the error untold>")
 
 
 def test_who_is_not_told_all_is_warned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trial, "untold", lambda self: 0.25)
     monkeypatch.setattr(Trial, "together", lambda self, pairs: [])
     X, y = table(40)
-    with pytest.warns(TermwiseWarning, match="one network of all columns leaves 25% less") as told:
+    with pytest.warns(TermwiseWarning, match="would take 25% off") as told:
         assert tw.detect_interactions(X, y, n_seeds=1, max_epochs=2).untold == 0.25
     assert told[0].filename == __file__
     with pytest.warns(TermwiseWarning, match="do not tell all") as told:

@@ -58,10 +58,10 @@ def _set(*path: Any, to: Any) -> Any:
         ("sets", _set("deep", "constant", to=-1.0), "constant has the variance -1"),
         ("sets", _set("noise", to=-1.0), "the noise is"),
         ("iok", _set("interactions", "ranked", 0, "columns", to=["age", "so"]), "it has the interaction"),
-        ("iok", _set("interactions", "untold", to=2.0), "it has 2 untold"),
+        ("iok", _set("interactions", "untold", to=2.0), "it has untold 2, expected 0 to 1"),
         ("rbf", _set("deep", "kernel", to="so"), "no kernel 'so'"),
         ("rbf", _set("deep", "kernel", to="sm"), "damaged"),
-        ("trend", _set("deep", "trend", to=[]), "besides"),
+        ("trend", _set("deep", "trend", to=[]), "damaged"),
     ],
 )
 def test_a_changed_file_is_refused(kind: str, change: Any, message: str, tmp_path: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -16,9 +18,15 @@ def drawn(seed: int = 0) -> Networks:
     return drawn_networks(((0,), (1, 2)), (7, UNITS), 1, np.random.default_rng(seed))
 
 
-def by_process(networks: Networks, X: np.ndarray, new: np.ndarray, counts: float = 1.0) -> np.ndarray:
-    """Variances of terms, (k, n), of the process whose kernel is a product of hidden layers about means."""
-    middle = networks.hidden(X).mean(axis=1, keepdims=True)
+def by_process(
+    networks: Networks, X: np.ndarray, new: np.ndarray, every: np.ndarray | None = None
+) -> np.ndarray:
+    """Variances of terms, (k, n), of the process whose kernel is a product of hidden layers about means.
+
+    Rows X that stand for `every` row count as many.
+    """
+    whole_table = X if every is None else every
+    counts, middle = len(whole_table) / len(X), networks.hidden(whole_table).mean(axis=1, keepdims=True)
     left = (networks.weights[-1] != 0.0)[:, None, :, 0]
     seen, asked = ((networks.hidden(rows) - middle) * left for rows in (X, new))
     kernel = 2.0 / UNITS * np.einsum("knu,kmu->nm", seen, seen)
@@ -34,8 +42,8 @@ def rows(n: int, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((n, 3))
 
 
-def variances(networks: Networks, X: np.ndarray, new: np.ndarray) -> np.ndarray:
-    found = heads_of(networks, X, NOISE)
+def variances(networks: Networks, X: np.ndarray, new: np.ndarray, *, pruned: bool = False) -> np.ndarray:
+    found = heads_of(networks, X, NOISE, pruned=pruned)
     return np.array([found.variance(place, hidden) for place, hidden in enumerate(networks.hidden(new))])
 
 
@@ -45,17 +53,34 @@ def test_a_term_is_as_unsure_as_in_the_process_of_hidden_layers() -> None:
     assert heads_of(networks, X, NOISE).constant == NOISE / 30
 
 
+def test_rows_are_read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    networks, X, new = drawn(), rows(30), rows(8, seed=2)
+    whole = variances(networks, X, new)
+    monkeypatch.setattr(importlib.import_module("termwise.deep.networks"), "BLOCK", 7)
+    np.testing.assert_allclose(variances(networks, X, new), whole, rtol=1e-12)
+
+
 def test_weights_that_were_pruned_away_are_known() -> None:
     networks, X, new = drawn(), rows(30), rows(8, seed=2)
     networks.weights[-1][0, 2:] = 0.0
-    np.testing.assert_allclose(variances(networks, X, new), by_process(networks, X, new), rtol=1e-9)
+    np.testing.assert_allclose(
+        variances(networks, X, new, pruned=True), by_process(networks, X, new), rtol=1e-9
+    )
+
+
+def test_who_says_nothing_is_not_sure_of_it() -> None:
+    """As a network that a penalty has silenced."""
+    networks, X, new = drawn(), rows(30), rows(8, seed=2)
+    as_it_was = variances(networks, X, new)
+    networks.weights[-1][:] = 0.0
+    np.testing.assert_array_equal(variances(networks, X, new), as_it_was)
 
 
 def test_rows_that_are_not_looked_at_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heads, "MOST_ROWS", 20)
-    networks, X, new = drawn(), np.repeat(rows(20), 3, axis=0), rows(8, seed=2)
+    networks, X, new = drawn(), rows(58), rows(8, seed=2)
     np.testing.assert_allclose(
-        variances(networks, X, new), by_process(networks, X[::3], new, counts=3.0), rtol=1e-9
+        variances(networks, X, new), by_process(networks, X[::3], new, every=X), rtol=1e-9
     )
 
 

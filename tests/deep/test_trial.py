@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,6 +69,9 @@ def test_after_some_in_vain_no_more_are_tried() -> None:
     trial = Told({(90, 91)})
     assert verdict([(place, place + 1) for place in range(20)] + [(90, 91)], trial) == ()
     assert len(trial.asked) == IN_VAIN
+    trial = Told({(90, 91)}, all_at_once=1)
+    order = [(place, place + 1) for place in range(20)]
+    assert verdict([*order, (89, 90, 91)], trial) == ((90, 91),)  # unless all columns together say more
 
 
 def test_what_was_refused_is_tried_again_when_another_was_kept() -> None:
@@ -104,12 +108,84 @@ def test_of_pairs_that_were_kept_already_none_is_needed() -> None:
 
 def test_pairs_that_do_a_little_each_are_kept_where_all_columns_together_say_more() -> None:
     order = [(0, 1), (2, 3, 4), (1, 3)]
-    found = tried(order, Told({(0, 1)}, all_at_once=3))  # type: ignore[arg-type]
+    found = tried([*order, (0, 2)], Told({(0, 1)}, all_at_once=3))  # type: ignore[arg-type]
     assert found.kept == ((0, 1), (2, 3), (2, 4), (3, 4))
     assert found.untold == 0.0
     found = tried(order, Told({(2, 3, 4)}, all_at_once=9))  # type: ignore[arg-type]
     assert found.kept == ((2, 3, 4), (0, 1), (1, 3))  # parts of what was kept have nothing more to say
     assert found.untold == 0.5
+
+
+class Answers(Trial):
+    """A trial in which groups leave errors that are known, of rows that are all judged."""
+
+    def __init__(self, errors: dict[tuple[Subset, ...], np.ndarray]) -> None:
+        self.errors, self.sources = errors, range(3)
+        self.model: list[Subset] = [(0,), (1,), (2,)]
+        self._left, self._told = errors[()], {}
+
+    def _judged(self, errors: np.ndarray) -> np.ndarray:
+        return errors
+
+    def _without(self, groups: Any, y: np.ndarray, how: Any = None) -> list[np.ndarray]:
+        return [self.errors[tuple(group)] for group in groups]
+
+
+def answers(**means: float) -> Answers:
+    """Errors of so large a mean each: what is left, left again, left by all, and by groups of a size."""
+    rng, names = np.random.default_rng(0), {"left": (), "again": ((0,), (1,), (2,)), "all": ((0, 1, 2),)}
+    pairs = tuple(combinations(range(9), 2))
+    return Answers(
+        {
+            names.get(name, pairs[: int(name[1:])] if name[0] == "g" else ()): mean
+            + 0.5 * rng.standard_normal(900).clip(-1.0, 1.0)
+            for name, mean in means.items()
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("means", "told"),
+    [
+        ({"left": 2.0, "again": 2.0, "all": 1.5}, 0.25),
+        ({"left": 2.0, "again": 1.6, "all": 1.2}, 0.25),  # of what the model, learned on, leaves
+        ({"left": 2.0, "again": 1.5, "all": 1.5}, 0.0),  # the model had more to learn
+        ({"left": 2.0, "again": 2.0, "all": 1.97}, 0.0),  # small
+    ],
+)
+def test_untold_is_what_all_columns_together_take_off_for_certain(
+    means: dict[str, float], told: float
+) -> None:
+    assert answers(**means).untold() == pytest.approx(told, abs=0.02)
+
+
+def test_nothing_is_untold_that_chance_may_have_told() -> None:
+    few = {key: value[:6] for key, value in answers(left=2.0, again=2.0, all=1.8).errors.items()}
+    assert np.mean(np.abs(few[((0, 1, 2),)])) < 0.97 * np.mean(np.abs(few[()]))
+    assert Answers(few).untold() == 0.0
+
+
+def test_a_set_of_all_columns_that_was_tried_leaves_nothing_untold() -> None:
+    trial = answers(left=2.0, again=2.0, all=1.0)
+    trial._told = {(0, 1, 2): (False, False)}
+    assert trial.untold() == 0.0
+    trial._told, trial.model = {}, [(0, 1, 2)]
+    assert trial.untold() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("means", "count"),
+    [
+        ({"g2": 1.9, "g4": 1.8, "g8": 1.5, "g16": 1.5, "g32": 1.5}, 8),
+        ({"g2": 1.9, "g4": 1.8, "g8": 1.7, "g16": 1.6, "g32": 1.4}, 32),
+        ({"g2": 1.9, "g4": 1.8, "g8": 1.55, "g16": 1.5, "g32": 1.55}, 16),  # more than a standard error
+        ({"g2": 2.1, "g4": 2.0, "g8": 2.0, "g16": 2.1, "g32": 2.1}, 0),
+        ({"again": 1.5, "g2": 1.8, "g4": 1.7, "g8": 1.6, "g16": 1.6, "g32": 1.6}, 0),
+    ],
+)
+def test_a_group_is_as_small_as_says_the_same(means: dict[str, float], count: int) -> None:
+    pairs = list(combinations(range(9), 2))
+    assert answers(**{"left": 2.0, "again": 2.0, **means}).together(pairs) == pairs[:count]
 
 
 def test_pairs_none_of_which_is_sure_to_help_do_together() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -63,6 +63,11 @@ class Networks:
         """The last hidden layer of each network, (k, n, units)."""
         found: Array = silu(forward(gathered(X, self.inputs), self.weights[:-1], self.biases[:-1], silu))
         return found
+
+    def hidden_blocks(self, X: Array) -> Iterator[Array]:
+        """The same for some rows at a time; one block without rows if there are none."""
+        for start in range(0, max(len(X), 1), BLOCK):
+            yield self.hidden(X[start : start + BLOCK])
 
     def only(self, chosen: Sequence[int]) -> Networks:
         """Some of them, padded to the widest of these."""

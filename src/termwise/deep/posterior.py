@@ -92,7 +92,7 @@ class RankOnePosterior:
     amplitude: Amplitude
     noise: float
     seen: Seen
-    heads: Heads
+    heads: Heads | None  # of a process about zero, which has terms
     orthogonal: ClassVar[bool] = False
 
     @property
@@ -131,11 +131,12 @@ class RankOnePosterior:
         said: Array = own.sum(axis=(0, 2)) - self.seen.middle[place]
         return said
 
-    def _require_terms(self) -> None:
-        if self.reading.trend:
+    def _require_terms(self) -> Heads:
+        if self.heads is None:
             raise NoTermsError(
                 "the mean function is a network of all columns and has no terms; use mean='zero'"
             )
+        return self.heads
 
     def term_covariance(self) -> Array:
         """That of the means of all terms over the rows that were learned from."""
@@ -148,14 +149,13 @@ class RankOnePosterior:
 
     def term_variance(self, term: Subset, X: Array) -> Array:
         """Var of one term, or of the constant."""
-        self._require_terms()
+        heads = self._require_terms()
         if not term:
-            return np.full(len(X), self.heads.constant)
+            return np.full(len(X), heads.constant)
         place = self.sets.index(term)
-        own, numbers = self.networks.only([place]), self._numbers(X)
-        blocks = [own.hidden(numbers[start : start + BLOCK])[0] for start in range(0, len(X), BLOCK)]
-        known = [self.heads.variance(place, block) for block in blocks]
-        return np.concatenate([*known, []]) + self.reading.missed(partial(self.term_mean, term), X, term)
+        blocks = self.networks.only([place]).hidden_blocks(self._numbers(X))
+        known = np.concatenate([heads.variance(place, hidden) for (hidden,) in blocks])
+        return known + self.reading.missed(partial(self.term_mean, term), X, term)
 
     def term_means(self, terms: Sequence[Subset], X: Array) -> Array:
         """E of many terms, (n, terms)."""

@@ -27,14 +27,16 @@ LEAST_GAIN = 0.02  # a part of what is unexplained, by which it must
 CHANCE = float(norm.sf(3.0))  # that it seems to help and does not: three standard errors, more of few rows
 LONGER = 3  # is the model trained than what is tried beside it: what it leaves would be learned by any set
 IN_VAIN = 6  # sets in a row that do not help, before no more are tried
-AT_ONCE = (2, 4, 8, 16, 32)  # pairs, where none is sure to help by itself and all columns together are
+MANY_IN_VAIN = 40  # the same where all columns together say more
+GROUPS = (2, 4, 8, 16, 32)  # pairs, where none is sure to help by itself and all columns together are
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The sets that help, those that were tried and do not, and what the first leave to all columns together.
+    """The sets that help, those that were tried and do not, and what the first do not tell.
 
-    `untold` is the part of the mean absolute error that is left, zero where it is not sure.
+    `untold` is the part of the mean absolute error that one network of all columns takes off, zero where that
+    is not sure.
     """
 
     kept: tuple[Subset, ...]
@@ -134,26 +136,34 @@ class Trial:
         return sets
 
     def untold(self) -> float:
-        """The part of the errors that one network of all columns takes off; zero where that is not sure.
+        """The part of the mean absolute error that one network of all columns takes off; zero if not surely.
 
-        Where many sets do a little each, none is sure to help by itself, and all together are. The model may
-        have more to learn by now.
+        Where many sets do a little each, none is sure to help by itself, and all together are.
         """
         everything = tuple(range(max(self.sources) + 1))
-        again, by_all = self._errors([self.model, [everything]])
-        least = min(self._judged(self._left), again, key=_mean)
+        if everything in self.model or everything in self._told:
+            return 0.0
+        # Networks beside a wide one would be as wide, so each is trained in its turn.
+        (by_all,) = self._errors([[everything]])
+        if not better(self._judged(self._left), by_all):
+            return 0.0
+        least = self._least()
         return 1.0 - _mean(by_all) / _mean(least) if better(least, by_all) else 0.0
+
+    def _least(self) -> Array:
+        """The errors that the model leaves, which may have more to learn by now."""
+        (again,) = self._errors([self.model])
+        return min(self._judged(self._left), again, key=_mean)
 
     def together(self, pairs: Sequence[Subset]) -> list[Subset]:
         """So many of the first pairs as it takes until the error falls no more; none if it does not fall.
 
         As few as are within a standard error of the least.
         """
-        groups = [list(pairs[:count]) for count in AT_ONCE if count < 2 * len(pairs)]
+        groups = [list(pairs[:count]) for count in GROUPS if count < 2 * len(pairs)]
         if not groups:
             return []
-        again, *by_groups = self._errors([self.model, *groups])
-        sizes = np.abs([min(self._judged(self._left), again, key=_mean), *by_groups])
+        sizes = np.abs([self._least(), *self._errors(groups)])
         worse = sizes - sizes[np.argmin(sizes.mean(axis=1))]
         limit = np.std(worse, axis=1) / np.sqrt(sizes.shape[1])
         return [[], *groups][int(np.argmax(worse.mean(axis=1) <= limit))]
@@ -226,16 +236,34 @@ def _parts(columns: Subset) -> list[Subset]:
 def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
     """Try sets in the order of their ranks, until several in a row do not help.
 
+    Where one network of all columns then says more, many more are tried, and the pairs in them. If none is
+    sure to help by itself, many do a little each: the strongest pairs are kept together.
+    """
+    kept: list[Subset] = []
+    refused = _one_by_one(order, trial, kept, IN_VAIN)
+    untold = trial.untold()
+    if untold:
+        count = len(kept)
+        # What was refused already is not asked anew.
+        refused = _one_by_one([*order, *_pairs(order, kept)], trial, kept, MANY_IN_VAIN)
+        untold = trial.untold() if len(kept) > count else untold
+    together = trial.together(_pairs(order, kept)) if untold else []
+    if together:
+        trial.keep(together)
+        kept, untold = kept + together, trial.untold()
+    return Verdict(tuple(kept), tuple(one for one in refused if one not in kept), untold)
+
+
+def _one_by_one(order: Sequence[Subset], trial: Trial, kept: list[Subset], in_vain: int) -> list[Subset]:
+    """Keep sets that help, until so many in a row do not; returns those that were refused.
+
     Of a set that does not help, though its parts do, the parts come next: a network may name columns together
     that act in pairs. Pairs that are needed beside each other are kept at once. Sets that were refused are
     tried again when another was kept: what they do may have been hidden by what was still to be learned.
-    Parts of sets that were kept have nothing more to say. Where one network of all columns then says more,
-    many sets do a little each: the strongest pairs are kept together.
+    Parts of sets that were kept have nothing more to say.
     """
-    waiting: list[Subset] = list(order)
-    refused: list[Subset] = []
-    kept: list[Subset] = []
-    while waiting and len(refused) < IN_VAIN:
+    waiting, refused = list(order), list[Subset]()
+    while waiting and len(refused) < in_vain:
         columns = waiting.pop(0)
         if columns in refused or columns in kept or is_part(columns, kept):
             continue
@@ -253,12 +281,7 @@ def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
             trial.keep(found)
             kept += found
             waiting, refused = refused + waiting, []
-    untold = trial.untold()
-    together = trial.together(_pairs(order, kept)) if untold else []
-    if together:
-        trial.keep(together)
-        kept, untold = kept + together, trial.untold()
-    return Verdict(tuple(kept), tuple(refused), untold)
+    return refused
 
 
 def _pairs(order: Sequence[Subset], kept: Sequence[Subset]) -> list[Subset]:

@@ -176,7 +176,7 @@ class DeepKernelRegressor(TermRegressor):
             # The same rows are left out all along: they would say too little noise of a mean that knew them.
             rows = parted(spread, splitting)
             sets, trend = self._sets(dense, encoded, target.y, rows, asking)
-            if hasattr(self, "interactions_"):
+            if hasattr(self, "interactions_") and not trend:
                 warn_of_untold(self.interactions_)
             # In the order of the draw, as the first of them stand for all where cells are missing.
             reading = Reading(dense, encoded[seeing.permutation(len(encoded))[:SEEN]], trend)
@@ -280,7 +280,8 @@ class DeepKernelRegressor(TermRegressor):
     def _rank_one(self, found: Optimal, reading: Reading, sets: tuple[Subset, ...], lesson: Lesson) -> _Found:
         each = found.networks.outputs(lesson.X).sum(axis=2)
         left = tuple(sets[place] for place in found.places)
-        heads = heads_of(found.networks, lesson.X, found.noise)
+        pruned = bool(self.sparsity)
+        heads = None if reading.trend else heads_of(found.networks, lesson.X, found.noise, pruned=pruned)
         posterior = RankOnePosterior(
             reading, found.networks, left, found.amplitude, found.noise, Seen.of(each), heads
         )

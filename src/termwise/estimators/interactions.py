@@ -53,8 +53,8 @@ def detect_interactions(
         How many networks are asked; `stability` is the part of them that found a set. Those that have learned
         nothing have found none.
     max_epochs : int
-        The most times that training looks at all rows; the small networks that say whether a set helps look
-        at them 100 times at most.
+        The most times that networks of all columns look at all rows; the small networks that say whether a
+        set helps look at them 100 times at most, and those of the sets that are kept 300 times.
     categorical, random_state
         As for `DeepKernelRegressor`.
     n_jobs : int or None
@@ -64,10 +64,11 @@ def detect_interactions(
     -------
     Interactions
         A list of `Interaction`, the strongest first, each with `columns`, `strength`, `stability` and `kept`;
-        `frame()` is a table of them, and `kept` has those that help. `untold` is what one network of all
-        columns tells besides, with a warning if it does. All of it, or a part as in `found[:2]`,
-        can be the `terms` of `OAKRegressor` or the `sets` of `DeepKernelRegressor`: all of it brings single
-        columns with it.
+        `frame()` is a table of them, and `kept` has those that help, by themselves or together with other
+        pairs. `untold` is what one network of all columns tells besides, with a warning if it does. All of
+        it, or a part as in `found[:2]`, can be the `terms` of `OAKRegressor` or the `sets` of
+        `DeepKernelRegressor`. All of it means the sets that help and single columns; as terms also the parts
+        of sets, as sets none that is a part of another. A part means these sets alone.
     """
     require_torch(OWNER)
     from termwise.deep.detector import Sample, Search, detect
@@ -112,9 +113,9 @@ def warn_of_untold(found: Interactions) -> None:
     """Say that the columns act together in more ways than the kept sets say."""
     if found.untold:
         warnings.warn(
-            f"the sets that are kept do not tell all: one network of all columns leaves {found.untold:.0%} "
-            "less of the mean absolute error; OAKRegressor with all its terms, or "
-            "DeepKernelRegressor(kernel='ok'), may predict better",
+            "the sets that are kept do not tell all: one network of all columns would take "
+            f"{found.untold:.0%} off the mean absolute error of rows left out; OAKRegressor with all its "
+            "terms, or DeepKernelRegressor with kernel='ok' or mean='detector', may predict better",
             TermwiseWarning,
             stacklevel=3,
         )

@@ -39,7 +39,7 @@ class Interactions(Sequence[Interaction]):
     """Sets of columns, the strongest first. `names` are all columns that were looked at.
 
     `untold` is the part of the mean absolute error of rows left out that one network of all columns takes off
-    what the kept sets leave, zero where that is not sure: many sets may do a little each.
+    beside the kept sets, zero where that is not sure: many sets may do a little each.
     """
 
     ranked: tuple[Interaction, ...]
@@ -69,7 +69,7 @@ class Interactions(Sequence[Interaction]):
         kept = self.kept
         leading = ", ".join(f"{row.name} {row.strength:.3g} ({row.stability:.0%})" for row in kept[:3])
         said = f": {leading}" if kept else ""
-        more = f"; all columns together leave {self.untold:.0%} less" if self.untold else ""
+        more = f"; {self.untold:.0%} of the error untold" if self.untold else ""
         return f"<Interactions of {len(self.names)} columns, {len(kept)} of {len(self)} kept{said}{more}>"
 
     @property

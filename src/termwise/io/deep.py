@@ -36,7 +36,7 @@ def describe_deep(model: DeepKernelRegressor) -> dict[str, Any]:
     if isinstance(posterior, RankOnePosterior):
         amplitude = posterior.amplitude
         own |= {"sets": _lists(posterior.sets), "amplitude": [amplitude.mean, amplitude.variance]}
-        own["constant"] = posterior.heads.constant
+        own["constant"] = None if posterior.heads is None else posterior.heads.constant
     else:
         solved = posterior.solved
         own |= {"kernel": posterior.kernel.kind, "solved": [solved.evidence, solved.jitter]}
@@ -55,7 +55,8 @@ def deep_arrays(model: DeepKernelRegressor) -> dict[str, Array]:
         found |= _layers(f"trend.{number_of}.", networks)
     if isinstance(posterior, RankOnePosterior):
         found |= {name: getattr(posterior.seen, name) for name in SEEN}
-        found |= {name: getattr(posterior.heads, part) for name, part in HEADS.items()}
+        if posterior.heads is not None:
+            found |= {name: getattr(posterior.heads, part) for name, part in HEADS.items()}
     if isinstance(posterior, GramPosterior):
         found |= {name: getattr(posterior.solved, name) for name in SOLVED}
         found |= {f"parameter.{name}": value for name, value in posterior.kernel.parameters.items()}
@@ -112,12 +113,16 @@ def _posterior(
         raise ValueError(f"its amplitude has the variance {variance}")
     k, units = networks.weights[-1].shape[:2]
     seen = Seen(_finite(left.pop("middle"), (k,)), _finite(left.pop("covariance"), (k, k)))
+    heads = None if reading.trend else _heads(own["constant"], left, k, units)
+    return RankOnePosterior(reading, networks, sets, Amplitude(mean, variance), noise, seen, heads)
+
+
+def _heads(data: Any, left: dict[str, Array], k: int, units: int) -> Heads:
     middle, roots = (left.pop(name) for name in HEADS)
-    constant = number(own["constant"])
+    constant = number(data)
     if constant < 0.0:
         raise ValueError(f"its constant has the variance {constant}")
-    heads = Heads(_finite(middle, (k, units)), _finite(roots, (k, units, units)), constant)
-    return RankOnePosterior(reading, networks, sets, Amplitude(mean, variance), noise, seen, heads)
+    return Heads(_finite(middle, (k, units)), _finite(roots, (k, units, units)), constant)
 
 
 def _gram(
@@ -173,8 +178,13 @@ def _interactions(data: Any, names: tuple[str, ...]) -> Interactions:
         columns = tuple(row["columns"])
         if len(columns) < 2 or not set(columns) <= set(names) or type(row["kept"]) is not bool:
             raise ValueError(f"it has the interaction {str(row)[:80]}")
-        ranked.append(Interaction(columns, number(row["strength"]), number(row["stability"]), row["kept"]))
-    untold = number(data["untold"])
-    if not 0.0 <= untold <= 1.0:
-        raise ValueError(f"it has {untold:g} untold")
-    return Interactions(tuple(ranked), names, untold)
+        strength, stability = number(row["strength"]), _part(row["stability"], "the stability")
+        ranked.append(Interaction(columns, strength, stability, row["kept"]))
+    return Interactions(tuple(ranked), names, _part(data["untold"], "untold"))
+
+
+def _part(data: Any, what: str) -> float:
+    value = number(data)
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"it has {what} {value:g}, expected 0 to 1")
+    return value
