@@ -19,7 +19,7 @@ from termwise.errors import NoTermsError, OptionError, TableError
 from termwise.estimators.base import keep_arguments, seed_of
 from termwise.estimators.interactions import interactions_of, warn_of_untold
 from termwise.estimators.numbers import UNKNOWN, as_numbers, bent
-from termwise.estimators.options import one_of, search_options, whole_number
+from termwise.estimators.options import number_within, one_of, search_options, whole_number
 from termwise.estimators.predicting import TermRegressor
 from termwise.estimators.ranked import Ranked
 from termwise.estimators.selected import asked_terms
@@ -78,10 +78,11 @@ class DeepKernelRegressor(TermRegressor):
 
     With `kernel="iok"` the function is a sum of small networks, one for each set of columns that a first
     network finds to act together: each is a term. The band of a term says what the last layer of its network
-    might have been as well, and takes the hidden layers as known: it is rather too narrow than too wide. A
-    column of levels becomes one number for each level; a missing cell stands at the mean, and if there were
-    some in `fit`, a further number says where. One tenth of the rows says when training is to stop, and how
-    large the noise is; of up to 500 rows this is what each fifth of them shows, left out once.
+    might have been as well, and takes the hidden layers as known: it is too narrow where curves bend, and
+    wide for sets that share columns. A column of levels becomes one number for each level; a missing cell
+    stands at the mean, and if there were some in `fit`, a further number says where. One tenth of the rows
+    says when training is to stop, and how large the noise is; of up to 500 rows this is what each fifth of
+    them shows, left out once.
 
     Parameters
     ----------
@@ -313,10 +314,10 @@ class DeepKernelRegressor(TermRegressor):
             whole_number("n_inducing", self.n_inducing, at_least=1)
         if self.hidden is not None:
             _layers(self.hidden)
-        _number("penalty", self.penalty, 0.0, np.inf)
-        _number("sparsity", self.sparsity, 0.0, 1.0)
+        number_within("penalty", self.penalty, 0.0, np.inf)
+        number_within("sparsity", self.sparsity, 0.0, 1.0)
         if self.learning_rate is not None:
-            _number("learning_rate", self.learning_rate, 1e-12, np.inf)
+            number_within("learning_rate", self.learning_rate, 1e-12, np.inf)
         if self.rewind and not self.sparsity:
             raise OptionError(f"rewind is {self.rewind!r} and nothing is pruned; set sparsity, as in 0.8")
         if self.rewind >= self.max_epochs:
@@ -395,9 +396,3 @@ def _layers(hidden: Any) -> None:
         raise OptionError(f"hidden is {hidden!r}; give the units of each layer, at least one, as in (64, 32)")
     for units in hidden:
         whole_number("a layer of hidden", units, at_least=1)
-
-
-def _number(name: str, value: Any, low: float, high: float) -> None:
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not number or not low <= value < high:
-        raise OptionError(f"{name} is {value!r}; use a number from {low:g} to below {high:g}")

@@ -35,6 +35,13 @@ def whole_number(name: str, value: Any, *, at_least: int, others: str = "") -> i
     return int(value)
 
 
+def number_within(name: str, value: Any, low: float, high: float) -> None:
+    """Refuse what is no number from low to below high."""
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not low <= value < high:
+        raise OptionError(f"{name} is {value!r}; use a number from {low:g} to below {high:g}")
+
+
 def search_options(n_restarts: Any, n_jobs: Any, progress: Any) -> None:
     """Refuse what is no way to search."""
     if not callable(progress):
