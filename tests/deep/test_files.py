@@ -9,7 +9,7 @@ import pytest
 import termwise as tw
 from termwise import DeepKernelRegressor
 from termwise.errors import ModelFileError
-from tests.deep.test_deep_estimator import KINDS, TERMS, every_kind
+from tests.deep.samples import KINDS, TERMS, every_kind
 from tests.io.models import NEW, TABLE, TARGET, rewritten, same_bits
 
 
