@@ -196,7 +196,7 @@ def test_they_are_plain_data() -> None:
 
 def test_who_is_not_told_all_is_warned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trial, "untold", lambda self: 0.25)
-    monkeypatch.setattr(Trial, "together", lambda self, pairs: [])
+    monkeypatch.setattr(Trial, "together", lambda self, pairs: ([], 0.25))
     X, y = table(40)
     with pytest.warns(TermwiseWarning, match="would take 25% off") as told:
         assert tw.detect_interactions(X, y, n_seeds=1, max_epochs=2).untold == 0.25

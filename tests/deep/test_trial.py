@@ -27,6 +27,7 @@ class Told:
         self.helping, self.hidden_by, self.all_at_once = helping, hidden_by, all_at_once
         self.model: list[Subset] = []
         self.asked: list[Subset] = []
+        self.many = 30
 
     def helps(self, columns: Subset, also: Sequence[Subset] = ()) -> tuple[bool, bool]:
         self.asked.append(columns)
@@ -40,8 +41,9 @@ class Told:
     def untold(self) -> float:
         return 0.5 if len(self.model) < self.all_at_once else 0.0
 
-    def together(self, pairs: list[Subset]) -> list[Subset]:
-        return pairs[: self.all_at_once]
+    def together(self, pairs: list[Subset]) -> tuple[list[Subset], float]:
+        self.model += pairs[: self.all_at_once]
+        return pairs[: self.all_at_once], self.untold()
 
     def keep(self, sets: list[Subset]) -> None:
         self.model += sets
@@ -188,7 +190,11 @@ def test_a_set_of_all_columns_that_was_tried_leaves_nothing_untold() -> None:
 )
 def test_a_group_is_as_small_as_says_the_same(means: dict[str, float], count: int) -> None:
     pairs = list(combinations(range(9), 2))
-    assert answers(**{"left": 2.0, "again": 2.0, **means}).together(pairs) == pairs[:count]
+    trial = answers(**{"left": 2.0, "again": 2.0, "all": 1.2, **means})
+    found, untold = trial.together(pairs)
+    assert found == pairs[:count]
+    left = means.get(f"g{count}", means.get("again", 2.0))
+    assert untold == pytest.approx(1.0 - 1.2 / left, abs=0.02)
 
 
 def test_pairs_none_of_which_is_sure_to_help_do_together() -> None:
@@ -199,9 +205,9 @@ def test_pairs_none_of_which_is_sure_to_help_do_together() -> None:
     trial = Trial(X, y, range(5), how, rng)
     assert sum(trial.helps(pair, pairs)[0] for pair in pairs) <= 2
     assert trial.untold() > 0.2
-    assert trial.together(pairs) == pairs
-    trial.keep(pairs)
-    assert trial.untold() < 0.1
+    found, untold = trial.together(pairs)
+    assert found == pairs
+    assert untold < 0.1
 
 
 def test_where_each_column_acts_alone_nothing_is_untold() -> None:
@@ -210,7 +216,7 @@ def test_where_each_column_acts_alone_nothing_is_untold() -> None:
     y = np.sin(X[:, 0]) + X[:, 1] ** 2 + 0.5 * rng.standard_normal(600)
     trial = Trial(X, y, range(5), Descent(max_epochs=60, patience=6), rng)
     assert trial.untold() == 0.0
-    assert trial.together([(0, 1)]) == []  # of one pair nothing is asked that was not asked before
+    assert trial.together([(0, 1)]) == ([], 0.0)  # of one pair nothing is asked that was not asked before
 
 
 def test_as_few_pairs_are_kept_as_say_what_more_would() -> None:
@@ -219,7 +225,8 @@ def test_as_few_pairs_are_kept_as_say_what_more_would() -> None:
     y = X[:, 3] * X[:, 4] + X[:, 0] * X[:, 4] + 0.5 * rng.standard_normal(2000)
     trial = Trial(X, y, range(5), Descent(max_epochs=60, patience=6), rng)
     others = [pair for pair in combinations(range(5), 2) if pair not in ((0, 4), (3, 4))]
-    found = trial.together([(3, 4), (0, 4), *others])
+    assert trial.untold() > 0.2
+    found, _ = trial.together([(3, 4), (0, 4), *others])
     assert found[:2] == [(3, 4), (0, 4)]
     assert len(found) <= 4  # of ten
 

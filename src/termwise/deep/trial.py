@@ -27,7 +27,7 @@ LEAST_GAIN = 0.02  # a part of what is unexplained, by which it must
 CHANCE = float(norm.sf(3.0))  # that it seems to help and does not: three standard errors, more of few rows
 LONGER = 3  # is the model trained than what is tried beside it: what it leaves would be learned by any set
 IN_VAIN = 6  # sets in a row that do not help, before no more are tried
-MANY_IN_VAIN = 40  # the same where all columns together say more
+ROWS_IN_VAIN = 20_000  # divided by the rows, the same where all columns together say more
 GROUPS = (2, 4, 8, 16, 32)  # pairs, where none is sure to help by itself and all columns together are
 
 
@@ -89,6 +89,11 @@ class Trial:
         self.model: list[Subset] = []
         self.keep([(column,) for column in range(max(self.sources) + 1)])
 
+    @property
+    def many(self) -> int:
+        """How many sets in a row may be tried in vain where all columns together say more."""
+        return max(IN_VAIN, ROWS_IN_VAIN // len(self.y))
+
     def keep(self, sets: Sequence[Subset]) -> None:
         """Learn the model anew with these too."""
         self.model += sets
@@ -140,33 +145,35 @@ class Trial:
 
         Where many sets do a little each, none is sure to help by itself, and all together are.
         """
-        everything = tuple(range(max(self.sources) + 1))
-        if everything in self.model or everything in self._told:
+        if self._everything in self.model or self._everything in self._told:
             return 0.0
         # Networks beside a wide one would be as wide, so each is trained in its turn.
-        (by_all,) = self._errors([[everything]])
-        if not better(self._judged(self._left), by_all):
-            return 0.0
-        least = self._least()
-        return 1.0 - _mean(by_all) / _mean(least) if better(least, by_all) else 0.0
+        (by_all,) = self._errors([[self._everything]])
+        return taken_off(self._least(), by_all) if better(self._judged(self._left), by_all) else 0.0
+
+    def together(self, pairs: Sequence[Subset]) -> tuple[list[Subset], float]:
+        """So many of the first pairs as it takes until the error falls no more, and what they leave untold.
+
+        As few as are within a standard error of the least; none if it does not fall. All that is learned from
+        what the model has left.
+        """
+        groups = [list(pairs[:count]) for count in GROUPS if count < 2 * len(pairs)]
+        errors = [self._least(), *(self._errors(groups) if groups else [])]
+        sizes = np.abs(errors)
+        worse = sizes - sizes[np.argmin(sizes.mean(axis=1))]
+        limit = np.std(worse, axis=1) / np.sqrt(sizes.shape[1])
+        chosen = int(np.argmax(worse.mean(axis=1) <= limit))
+        (by_all,) = self._errors([[self._everything]])
+        return [[], *groups][chosen], taken_off(errors[chosen], by_all)
+
+    @property
+    def _everything(self) -> Subset:
+        return tuple(range(max(self.sources) + 1))
 
     def _least(self) -> Array:
         """The errors that the model leaves, which may have more to learn by now."""
         (again,) = self._errors([self.model])
         return min(self._judged(self._left), again, key=_mean)
-
-    def together(self, pairs: Sequence[Subset]) -> list[Subset]:
-        """So many of the first pairs as it takes until the error falls no more; none if it does not fall.
-
-        As few as are within a standard error of the least.
-        """
-        groups = [list(pairs[:count]) for count in GROUPS if count < 2 * len(pairs)]
-        if not groups:
-            return []
-        sizes = np.abs([self._least(), *self._errors(groups)])
-        worse = sizes - sizes[np.argmin(sizes.mean(axis=1))]
-        limit = np.std(worse, axis=1) / np.sqrt(sizes.shape[1])
-        return [[], *groups][int(np.argmax(worse.mean(axis=1) <= limit))]
 
     def _errors(self, groups: Sequence[Sequence[Subset]]) -> list[Array]:
         """Those of judged rows that are left when each group has learned what the model has left."""
@@ -245,12 +252,11 @@ def tried(order: Sequence[Subset], trial: Trial) -> Verdict:
     if untold:
         count = len(kept)
         # What was refused already is not asked anew.
-        refused = _one_by_one([*order, *_pairs(order, kept)], trial, kept, MANY_IN_VAIN)
+        refused = _one_by_one([*order, *_pairs(order, kept)], trial, kept, trial.many)
         untold = trial.untold() if len(kept) > count else untold
-    together = trial.together(_pairs(order, kept)) if untold else []
-    if together:
-        trial.keep(together)
-        kept, untold = kept + together, trial.untold()
+    if untold:
+        together, untold = trial.together(_pairs(order, kept))
+        kept += together
     return Verdict(tuple(kept), tuple(one for one in refused if one not in kept), untold)
 
 
@@ -288,6 +294,11 @@ def _pairs(order: Sequence[Subset], kept: Sequence[Subset]) -> list[Subset]:
     """The pairs of sets in the order of their ranks, without those that were kept and their parts."""
     found = dict.fromkeys(pair for columns in order for pair in combinations(columns, 2))
     return [pair for pair in found if pair not in kept and not is_part(pair, kept)]
+
+
+def taken_off(before: Array, after: Array) -> float:
+    """The part by which mean absolute errors are smaller than they were; zero if not surely."""
+    return 1.0 - _mean(after) / _mean(before) if better(before, after) else 0.0
 
 
 def better(before: Array, after: Array) -> bool:
